@@ -17,7 +17,7 @@ One report's failure is never an exception: it is a row with a reason (`scoring/
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest", "unloadable"]
+__all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest", "unloadable", "unwritable"]
 
 _NEAREST = 3
 _LISTED = 20  # names; a shorter list is offered whole where none is near
@@ -47,6 +47,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name.casefold()[:_COMPARED], folded, n=_NEAREST)
     offered = [folded[one] for one in near] or every[: _LISTED if len(every) <= _LISTED else _NEAREST]
     return f"use {' or '.join(map(repr, offered))}" if offered else "leave it out"
+
+
+def unwritable(error: Exception, out: object) -> str:
+    """What to say of the file or folder `out` that raised `error` when it was written, or of the one in its way."""
+    if isinstance(error, FileExistsError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    said = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+    return f"{out} cannot be written: {said}"
 
 
 def unloadable(key: str, name: str, error: Exception) -> str:

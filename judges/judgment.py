@@ -72,20 +72,41 @@ def shown_url(url: str) -> str:
     return storable(f"{scheme}{slashes}{address.rpartition('@')[2]}")
 
 
+_PIECE = re.compile(r"[A-Za-z0-9]{6,}")
+_SWITCH = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+
+
+def looks_random(secret: str) -> bool:
+    """Whether `secret` is of eight characters and more, and has letters and digits mixed as no word or number has them.
+
+    `ollama`, `snapshot`, `llama3-8b` and `20261127` have not, nor has a pass phrase of words. Keys like OpenAI's count.
+    """
+    if secret.startswith("sk-") and len(secret) > 11:
+        return True
+    pieces = _PIECE.findall(secret) if len(secret) >= _SHORTEST_SECRET else []
+    return any(len(_SWITCH.findall(piece)) > 1 for piece in pieces)
+
+
 class Redaction:
     """Removes an API key, and URLs' queries, from text.
 
-    Anything of fewer than eight characters protects nothing and may be a common word (`EMPTY`): such a key is removed
-    from errors only.
+    From replies, which are data, only what `looks_random`. From errors also the rest, a word (`EMPTY`) where it is a
+    whole one.
     """
 
     def __init__(self, key: str, queried: Iterable[str] = ()) -> None:
         # The longest first, so that one that begins another leaves nothing of it.
         secrets = sorted({key, *queried} - {""}, key=len, reverse=True)
-        self._long = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
-        named = [secret for secret in secrets if secret in self._long or secret == key]
+        self._random = list(filter(looks_random, secrets))
+        named = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET or secret == key]
         self._longest = max(map(len, named), default=0) * _SPELLED
-        self._spelled = re.compile("|".join(map(_spellings, named)) or "(?!)", re.IGNORECASE)
+        spelled = (
+            rf"(?<![\w-]){_spellings(secret)}(?![\w-])"
+            if secret.isalnum() and secret not in self._random
+            else _spellings(secret)
+            for secret in named
+        )
+        self._spelled = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
         """An error's `text`, storable, with *** for every secret, escaped or not."""
@@ -101,7 +122,7 @@ class Redaction:
 
     def body(self, content: bytes) -> bytes:
         """The bytes of a reply with *** for every secret."""
-        for secret in self._long:
+        for secret in self._random:
             content = content.replace(secret.encode(), b"***")
         return content
 

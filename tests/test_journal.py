@@ -19,7 +19,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store import JudgmentStore, Place, upkeep
+from adjudge.engine.store import JudgmentStore, Place, compaction
 from adjudge.engine.store.journal import Journal, journals, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
@@ -110,7 +110,7 @@ async def test_kill_between_rename_and_unlink_doubles_nothing(tmp_path, monkeypa
     folder = tmp_path / "store"
     whole = await killed(folder, judgment(1), judgment(2))
     path = journal_files(folder)[0]
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
     for step in ("written", "taken in", "compacted", "deleted", "compacted again"):
         if step == "written":
             await write_one_more(folder, 3)
@@ -150,23 +150,6 @@ async def test_journal_of_a_live_writer_is_read_and_left_alone(tmp_path):
     ]
     await other.close()
     assert stored_keys(tmp_path) == [1, 2, 3, 4] and not journal_files(tmp_path)
-
-
-async def test_journal_that_begins_while_a_store_opens_is_read_on(tmp_path, monkeypatch):
-    """It is listed with the parts, after the journals were: it is one all the same, and grows."""
-    writer = await opened(tmp_path, flush_seconds=LONG)
-    writer.put(judgment(1))
-    with monkeypatch.context() as patch:
-        patch.setattr("adjudge.engine.store.parts.journals", lambda folder: [])
-        other = await opened(tmp_path)
-    assert await other.get(judgment(1).key, QUESTION) == judgment(1)
-    for key in range(2, 200):
-        writer.put(judgment(key))
-    await writer.close()
-    await other.refresh()
-    for key in (1, 2, 199):
-        assert await other.get(judgment(key).key, QUESTION) is not None
-    await other.close()
 
 
 async def test_earlier_journal_that_is_locked_keeps_later_ones(tmp_path):

@@ -128,7 +128,7 @@ def test_changed_requests_are_other_questions():
     [
         ({"request": {"model": "x"}}, "judge: request: model: every request has its own; leave it out"),
         ({"request": {"temperature": 1}}, "judge: request: temperature: every request has its own; add temp"),
-        ({"request": {"api_key": "x"}}, "judge: request: api_key: keys come from the environment alone"),
+        ({"request": {"api_key": "x"}}, "judge.request.api_key: keys come from the environment alone"),
         ({"request": {"max_tokens": 1}}, "add max_tokens to omit: first"),
         ({"request": {1: 1}}, "judge.request"),
         ({"omit": ["messages"]}, "judge.omit"),

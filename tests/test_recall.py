@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,10 +19,13 @@ from adjudge.engine.evaluation import evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store import Place
+from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import write_part
-from adjudge.engine.store.scorecards import run_cards
+from adjudge.engine.store.parts import scan
+from adjudge.engine.store.scorecards import SCORECARDS, find_cards, run_cards, score_table
 from adjudge.engine.store.upkeep import compact, prune
+from adjudge.engine.viewer.data.index import CardIndex
 from adjudge.judges import LexicalJudge, Reply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
@@ -194,6 +200,73 @@ def test_scorecards_are_found_after_housekeeping(tmp_path: Path, made: Counter[s
     made.clear()
     run(config)
     assert made.total() == 0
+
+
+def rows_of(config: Path) -> dict[str, list[dict[str, Any]]]:
+    """The stored rows of scorecards by run."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for table in scan(Place.of(RunConfig.load(config).store), SCORECARDS):
+        for row in table.to_pylist():
+            found.setdefault(row["run"], []).append(row)
+    return found
+
+
+def test_a_run_of_which_nothing_changed_refers_to_its_scorecards(tmp_path: Path) -> None:
+    """Its rows have the figures and no card; tables, cards, pages of the viewer and housekeeping find all."""
+    config = small(tmp_path)
+    run(config)
+    place = Place.of(RunConfig.load(config).store)
+    first_run, first, scores = (
+        RunRecord.read(tmp_path / "run").run,
+        cards(config),
+        score_table(place, latest(config)),
+    )
+    run(config)
+    rows = rows_of(config)
+    assert {row["card"] is None for row in rows[first_run]} == {False}
+    assert {row["card"] is None for row in rows[latest(config)]} == {True}
+    assert len(rows[latest(config)]) == PAIRS
+    for _ in range(2):
+        assert cards(config) == first and score_table(place, latest(config)).equals(scores)
+        assert (
+            find_cards(place, latest(config), "system0", "1")
+            == find_cards(place, first_run, "system0", "1")
+            != []
+        )
+        index = CardIndex.of(place, latest(config))
+        assert len(index) == PAIRS and index.find("system1", "2", 0, 0) == find_cards(
+            place, first_run, "system1", "2"
+        )
+        assert index.verdicts_of_task("0") == CardIndex.of(place, first_run).verdicts_of_task("0") != {}
+        assert sum(card is not None for _, card in index.scan(0, "system1")) == 3
+        compact(place)
+
+
+def test_a_scorecard_that_a_later_run_refers_to_is_not_pruned(tmp_path: Path) -> None:
+    config = small(tmp_path)
+    run(config)
+    before, place = cards(config), Place.of(RunConfig.load(config).store)
+    aged(place)
+    run(config)
+    prune(place, days=1)
+    assert cards(config) == before
+    aged(place)
+    prune(place, days=1)
+    assert rows_of(config) == {}
+
+
+def aged(place: Place) -> None:
+    """Make every scorecard ten days older."""
+    folder = place / SCORECARDS.name
+    for name in live_parts(folder):
+        table = open_part(folder, SCORECARDS, name).read()
+        times = pc.subtract(table["written_at"], pa.scalar(timedelta(days=10), pa.duration("us")))
+        older = table.set_column(table.column_names.index("written_at"), "written_at", times)
+        write_part(folder, name, older.cast(table.schema), SCORECARDS)
+
+
+def latest(config: Path) -> str:
+    return RunRecord.read(Path(RunConfig.load(config).out)).run
 
 
 def test_a_text_that_cannot_be_encoded_is_scored_each_time(tmp_path: Path) -> None:

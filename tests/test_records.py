@@ -112,7 +112,7 @@ async def test_memory_holds_as_many_rows_as_it_is_meant_to(tmp_path):
 
 
 async def test_damaged_records_are_named_and_moved_aside(tmp_path):
-    await filled(tmp_path, 40)
+    await filled(tmp_path, 2 * JUDGMENTS.frame)
     (path,) = parts(tmp_path)
     records = open_part(Place.of(str(tmp_path)) / "judgments", JUDGMENTS, path.name).records
     data = bytearray(path.read_bytes())
@@ -121,7 +121,7 @@ async def test_damaged_records_are_named_and_moved_aside(tmp_path):
     store = await opened(tmp_path)
     assert await store.get(judgment(3 << 64).key, QUESTION) is not None
     with pytest.raises(DamagedPart, match=path.name):
-        await store.get(judgment(20 << 64).key, QUESTION)
+        await store.get(judgment((JUDGMENTS.frame + 4) << 64).key, QUESTION)
     assert repair(Place.of(str(tmp_path)))[0].moved == [path.name]
 
 

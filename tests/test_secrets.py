@@ -19,7 +19,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.config.redaction import credentials, hidden, printable, printable_json
+from adjudge.engine.config.redaction import credentials, hidden, named_credentials, printable, printable_json
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.source import LoopThread
 from adjudge.engine.runs.record import RunRecord
@@ -370,3 +370,135 @@ def test_unexpected_error_prints_no_secret(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1 and "KeyError" in done.stderr
     assert CANARY not in done.stderr and "\x1b" not in done.stderr
+
+
+WORDS = """
+ollama snapshot fetch off lexical rubrics system0 system1 score overall scored unscored run store tasks reports running
+finished supported 2026 20261127 12345678 true null gpt-4o-mini llama3-8b claude-3-5-sonnet-20241022 adjudge.yaml
+reports/system0.jsonl Has-a-number v1.0.0 tasks.jsonl
+""".split()
+VARIABLES = ("OPENAI_API_KEY", "API_KEY", "BUILD_KEY", "SOME_TOKEN", "MY_SECRET")
+OF_EACH_RUN = {"run", "started", "ended", "from_store", "from_judge", "spent"}
+
+
+def test_thirty_ordinary_words_as_credentials_change_nothing(tmp_path, capsys, monkeypatch):
+    """Five of them at a time: every datum, and every document that is printed, is as it was."""
+    assert len(WORDS) >= 30
+    monkeypatch.chdir(tmp_path)
+    for name in PLANTED:
+        monkeypatch.delenv(name)
+    world(tmp_path, systems=2, tasks=1)
+    expected = None
+    for at in range(0, len(WORDS), 5):
+        with monkeypatch.context() as patch:
+            for variable, word in zip(VARIABLES, WORDS[at : at + 5], strict=False):
+                patch.setenv(variable, word)
+            assert run(capsys, "evaluate", "adjudge.yaml")[0] == 0
+            shown = run(capsys, "show", "run", "--task", "0", "--system", "system0", "--json")[1]
+            standings = json.loads(run(capsys, "leaderboard", "run", "--json")[1])["metrics"]
+        record = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert "***" not in str(record)
+        kept = {name: value for name, value in record.items() if name not in OF_EACH_RUN}
+        found = kept, (tmp_path / "run" / "leaderboard.csv").read_text(), shown, standings
+        expected = expected or found
+        assert found == expected
+
+
+NESTED = [
+    {"api_key": "VALUE"},
+    {"apiKey": "VALUE"},
+    {"API-Key": "VALUE"},
+    {"litellm_params": {"api_key": "VALUE"}},
+    {"metadata": {"inner": {"deep": {"password": "VALUE"}}}},
+    {"aws_secret_access_key": "VALUE"},
+    {"aws_access_key_id": "VALUE"},
+    {"fallbacks": [{"model": "b", "api_key": "VALUE"}]},
+    {"fallbacks": [{"model": "b"}, {"extra_headers": {"Authorization": "Bearer VALUE"}}]},
+    {"extra_headers": {"X-Thing": "VALUE"}},
+    {"headers": {"X-Thing": "VALUE"}},
+    {"options": [[{"client_secret": "VALUE"}]]},
+    {"vertex_credentials": "VALUE"},
+    {"proxy": {"auth": "VALUE"}},
+    {"token": "VALUE"},
+    {"hf_token": "VALUE"},
+    {"session_token": "VALUE"},
+    {"bearer": "VALUE"},
+    {"cookie": "VALUE"},
+    {"private_key": "VALUE"},
+    {"note": "Bearer VALUE-1"},
+    {"note": ["sk-proj-abcdefgh1234567890"]},
+]
+
+
+@pytest.mark.parametrize("request_", NESTED, ids=str)
+def test_key_is_refused_by_its_name_at_every_depth(tmp_path, capsys, request_):
+    options = json.loads(json.dumps(request_).replace("VALUE", f"{CANARY}-value"))
+    judge = {"backend": "openai", "url": "http://127.0.0.1:1/v1", "model": "m", "request": options}
+    code, out, errors = run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1, judge=judge))
+    assert code == 2 and "judge" in one_line(errors) and "request" in errors and "api_key_env" in errors
+    assert "sk-proj" not in errors
+    assert_clean(out, errors, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_completion_tokens": 5, "prompt_cache_key": "a", "stop_token_ids": [1], "eos_token": "</s>"},
+        {"safety_identifier": "me", "metadata": {"author": "ann", "keyboard": "x", "keys": ["a"]}},
+        {"chat_template_kwargs": {"bos_token": "<s>", "tokenizer": "x", "secretary": "bob"}},
+    ],
+)
+def test_options_that_only_sound_like_keys_are_taken(options):
+    assert not list(named_credentials(options, "request"))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-aB3dE5gH7jK9mN1pQ3sT5vW7",
+        "-".join(["sk", "ant", "api03", "aB3dE5gH7jK9mN1pQ3sT5vW7"]),
+        "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH",
+        "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ1bC3dE5f",
+        "AKIAIOSFODNN7EXAMPLE",
+        "xoxb-123456789012-abcdefABCDEF",
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    ],
+)
+def test_keys_of_known_services_are_struck_as_whole_words(key):
+    assert hidden(f"the key {key}, says it") == "the key ***, says it"
+    assert hidden(f"file a{key}") == f"file a{key}"
+
+
+@pytest.mark.parametrize(
+    "harmless", ["sk-learn-1.4", "task-12 risk-free", "AKIA", "hf_hub", "gpt-4o", "sk-learn-contrib-forest"]
+)
+def test_words_like_keys_stay_in_messages(harmless):
+    assert hidden(f"file {harmless}: not found") == f"file {harmless}: not found"
+
+
+def test_address_in_data_keeps_its_words(tmp_path, capsys):
+    """A page's address with a login or token is a citation like any other; only messages are changed."""
+    cited = "https://u:pw@site.test/a?token=abc"
+    config = world(tmp_path, systems=1, tasks=1)
+    lines(
+        tmp_path / "reports" / "system0.jsonl", [{"task_id": "0", "system": "s", "text": f"See {cited}. 12."}]
+    )
+    assert run(capsys, "evaluate", config)[0] == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["systems"] == ["s"]
+    assert "***" not in (tmp_path / "run" / "run.json").read_text()
+
+
+def test_run_with_a_key_in_its_options_is_still_read(tmp_path, capsys):
+    assert run(capsys, "evaluate", world(tmp_path, systems=1, tasks=1))[0] == 0
+    file = tmp_path / "run" / "run.json"
+    record = json.loads(file.read_text())
+    record["config"]["judge"] = {
+        "backend": "openai",
+        "url": "http://127.0.0.1:1/v1",
+        "model": "m",
+        "request": {"metadata": {"api_key": CANARY}},
+    }
+    file.write_text(json.dumps(record))
+    assert run(capsys, "show", tmp_path / "run", "--task", "0", "--system", "system0")[0] == 0
+    assert CANARY in str(RunRecord.read(tmp_path / "run").config.judge)
+    assert CANARY.encode() not in RunRecord.read(tmp_path / "run").encoded()

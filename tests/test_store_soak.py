@@ -1,17 +1,27 @@
-"""Writers, readers, compactions, prunings and kills at once: every acknowledged row is there once."""
+"""Writers, a reward server, readers, compactions, prunings and kills at once: every acknowledged row is there once.
 
+Each process may open 256 files. ADJUDGE_SOAK_SECONDS is how long the long sieges last (120).
+"""
+
+import contextlib
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession, web
 
+from adjudge.engine.errors import StoreError
+from adjudge.engine.rewards.source import LoopThread
 from adjudge.engine.store import Place
-from adjudge.engine.store.journal import take_in_leftovers
+from adjudge.engine.store.journal import live_parts, take_in_leftovers
+from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.parts import scan
 from adjudge.engine.store.scorecards import SCORECARDS
 from tests.buckets import bucket
@@ -19,55 +29,81 @@ from tests.buckets import bucket
 __all__ = ["bucket"]
 
 ROOT = Path(__file__).parents[1]
+SECONDS = float(os.environ.get("ADJUDGE_SOAK_SECONDS", "120"))
 DAY = 0.5  # seconds after which replaced parts are deleted: a day of upkeep
+FILES = 256  # that a process may open
+MOST_FILES = 64 + 32  # those of a store, and those that Python and its libraries have open
+MOST_PARTS = 200
+KINDS = ["scores", "scores", "rewards", "upkeep", "upkeep"]
 PRELUDE = """
-import asyncio, sys, time
+import asyncio, resource, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))
 sys.path.insert(0, {root!r})
 from adjudge.engine.errors import StoreError
 import adjudge.engine.store.place as lease
-from adjudge.engine.store import Place, ScorecardStore, upkeep
+from adjudge.engine.store import JudgmentStore, Place, ScorecardStore, compaction, upkeep
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
-upkeep.KEPT_SECONDS = {day}
-lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 5, 0.05
+from tests.test_store import judgment
+compaction.KEPT_SECONDS = compaction.MERGED_KEPT_SECONDS = {day}
+lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 4 + 16 * {faulty}, 0.05
 place = Place.of({uri!r})
-"""
-WRITER = """
-async def main():
-    store = ScorecardStore(place, "run", flush_seconds=0.3)
+
+async def main(store, keep):
     for number in range(1_000_000):
-        case = Case(task=Task(id=f"{name}/{{number}}", prompt="p"),
-                    report=Report(task_id=f"{name}/{{number}}", system="s", text="t"))
-        store.put(Scorecard.of("race", case, {{"overall": 0.5}}), time.time_ns() // 1000)
+        try:
+            keep(store, number)
+        except StoreError:
+            pass  # an earlier part cannot be written: the row is kept, and written with it
         print(f"{name}/{{number}}", flush=True)
         await asyncio.sleep(0.002)
-asyncio.run(main())
+
+def card(store, number):
+    case = Case(task=Task(id=f"{name}/{{number}}", prompt="p"),
+                report=Report(task_id=f"{name}/{{number}}", system="s", text="t"))
+    store.put(Scorecard.of("race", case, {{"overall": 0.5}}), time.time_ns() // 1000)
+
+def answer(store, number):
+    store.put(judgment(({name} << 64) + number, at=time.time_ns() // 1000))
 """
-UPKEEP = """
+WORK = {
+    "scores": """asyncio.run(main(ScorecardStore(place, "run", flush_seconds=2 if {faulty} else 0.3), card))""",
+    "rewards": """asyncio.run(main(JudgmentStore(place, flush_seconds=2), answer))""",
+    "upkeep": """
 while True:
     print("upkeep", flush=True)
     try:
         upkeep.compact(place)
         upkeep.prune(place, days=100)
     except StoreError as error:
-        assert "lease expired" in str(error)  # this computer is slow
-"""
+        assert {faulty} or "lease expired" in str(error)  # this computer is slow
+""",
+}
 
 
 class Worker:
-    """A process that writes or keeps house, and what it has acknowledged."""
+    """A process that does one KIND of work, and what it has acknowledged."""
 
-    def __init__(self, uri: str, said: Path, name: str) -> None:
-        prelude = PRELUDE.format(root=str(ROOT), day=DAY, uri=uri)
-        script = prelude + (UPKEEP if name == "upkeep" else WRITER.format(name=name))
-        self._said = said
-        with said.open("wb") as out:
-            self._process = subprocess.Popen([sys.executable, "-c", script], stdout=out)
+    def __init__(self, uri: str, folder: Path, number: int, kind: str, faulty: bool) -> None:
+        self.kind = kind
+        self._said = folder / str(number)
+        script = PRELUDE.format(root=str(ROOT), day=DAY, uri=uri, name=number, files=FILES, faulty=faulty)
+        with self._said.open("wb") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", script + WORK[kind].format(faulty=faulty)], stdout=out
+            )
 
     def is_at_work(self) -> bool:
         """Whether it has said something. It never ends by itself."""
         assert self._process.poll() is None, "a worker ended by itself"
         return self._said.stat().st_size > 0
+
+    @property
+    def files(self) -> int:
+        """How many files it has open."""
+        with contextlib.suppress(FileNotFoundError):
+            return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
+        return 0
 
     def killed(self) -> set[str]:
         """Kill it; the rows that it had put."""
@@ -79,36 +115,56 @@ class Worker:
 
 def rows(place: Place) -> Counter[str]:
     """How often each row is there, as a reader sees it."""
-    tables = scan(place, SCORECARDS, ["task_id"])
-    return Counter(task for table in tables for task in table["task_id"].to_pylist())
+    cards = scan(place, SCORECARDS, ["task_id"])
+    found = Counter(task for table in cards for task in table["task_id"].to_pylist())
+    for table in scan(place, JUDGMENTS, ["key"]):
+        keys = (int.from_bytes(key, "big") for key in table["key"].to_pylist())
+        found.update(f"{key >> 64}/{key & (1 << 64) - 1}" for key in keys)
+    return found
 
 
-def siege(uri: str, folder: Path, seconds: float) -> None:
-    """Run three writers, two housekeepers and a reader; kill one process after another, and start it anew."""
+def read(place: Place, faulty: bool) -> Counter[str]:
+    while True:
+        try:
+            return rows(place)
+        except StoreError:
+            assert faulty
+
+
+def siege(uri: str, folder: Path, seconds: float, faulty: bool = False) -> None:
+    """Run all KINDS and a reader; kill one process after another, and start it anew."""
     drawn, place = random.Random(0), Place.of(uri)
     acknowledged: set[str] = set()
-    kills, until = 0, time.monotonic() + seconds
-
-    def start(number: int, upkeep: bool) -> Worker:
-        return Worker(uri, folder / str(number), "upkeep" if upkeep else str(number))
-
-    workers = [start(number, upkeep=number >= 3) for number in range(5)]
+    kills, until, most_parts, most_files = 0, time.monotonic() + seconds, 0, 0
+    workers = [Worker(uri, folder, number, kind, faulty) for number, kind in enumerate(KINDS)]
     while not kills or time.monotonic() < until:
         while not all(worker.is_at_work() for worker in workers):
             time.sleep(0.02)
         time.sleep(drawn.uniform(0, 0.5))
-        assert set(rows(place).values()) == {1}
-        at = drawn.randrange(5)
+        assert set(read(place, faulty).values()) == {1}
+        for table in (SCORECARDS, JUDGMENTS):
+            with contextlib.suppress(StoreError):
+                most_parts = max(most_parts, len(live_parts(place / table.name)))
+        most_files = max([most_files, *(worker.files for worker in workers)])
+        at = drawn.randrange(len(workers))
         acknowledged |= workers[at].killed()
-        workers[at] = start(5 + kills, upkeep=at >= 3)
+        workers[at] = Worker(uri, folder, len(KINDS) + kills, workers[at].kind, faulty)
         kills += 1
     for worker in workers:
         acknowledged |= worker.killed()
-    found = rows(place)
+    found = read(place, faulty)
     assert not acknowledged - set(found) and set(found.values()) == {1}
-    take_in_leftovers(place / SCORECARDS.name, SCORECARDS)
-    assert rows(place) == found and len(acknowledged) > 20 * kills
+    for table in (SCORECARDS, JUDGMENTS):
+        while True:
+            try:
+                take_in_leftovers(place / table.name, table)
+                break
+            except StoreError:
+                assert faulty
+    assert read(place, faulty) == found and len(acknowledged) > 20 * kills
     print(f"\n{len(acknowledged)} rows acknowledged, {sum(found.values())} found, {kills} kills")
+    print(f"at most {most_parts} parts, and {most_files} files open in a process")
+    assert most_parts < MOST_PARTS and most_files <= MOST_FILES
 
 
 def test_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
@@ -116,8 +172,9 @@ def test_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600 + 2 * SECONDS)
 def test_long_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
-    siege(str(tmp_path / "store"), tmp_path, seconds=120)
+    siege(str(tmp_path / "store"), tmp_path, SECONDS)
 
 
 def test_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypatch):
@@ -125,7 +182,73 @@ def test_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypat
     siege(bucket("siege"), tmp_path, seconds=0)
 
 
+class Faulty:
+    """A server of objects in front of another that now and then fails: before it did what was asked, or after."""
+
+    def __init__(self, behind: str) -> None:
+        self._behind = behind
+        self._drawn = random.Random(0)
+
+    async def __aenter__(self) -> "Faulty":
+        self._session = await ClientSession(auto_decompress=False).__aenter__()
+        app = web.Application(client_max_size=1 << 30)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+        await self._session.close()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        fate = self._drawn.random()
+        if fate < 0.03:
+            return _refused(503, "SlowDown")
+        async with self._session.request(
+            request.method,
+            f"{self._behind}{request.raw_path}",
+            headers={name: value for name, value in request.headers.items() if name not in _OF_A_CONNECTION},
+            data=await request.read(),
+            allow_redirects=False,
+        ) as found:
+            body = await found.read()
+        if fate < 0.05:
+            return _refused(500, "InternalError")
+        kept = {name: value for name, value in found.headers.items() if name not in _OF_A_CONNECTION}
+        response = web.Response(status=found.status, body=body, headers=kept)
+        if request.method == "HEAD":
+            response.headers["Content-Length"] = found.headers.get("Content-Length", "0")
+        return response
+
+
+_OF_A_CONNECTION = {"Host", "Expect", "Connection", "Transfer-Encoding", "Content-Length", "Date", "Server"}
+
+
+def _refused(status: int, code: str) -> web.Response:
+    text = f"<Error><Code>{code}</Code><Message>try again</Message></Error>"
+    return web.Response(status=status, text=text, content_type="application/xml")
+
+
+@pytest.fixture
+def faulty(bucket: Callable[[str], str]) -> Iterator[Callable[[str], str]]:
+    """As `bucket`, through a server that fails at one request in twenty."""
+    where = bucket("").partition("endpoint_override=")[2].partition("&")[0]
+    thread: LoopThread[Faulty] = LoopThread("faulty", lambda: Faulty(f"http://{where}"))
+    port = thread.submit(_port).result()
+    yield lambda path: bucket(path).replace(where, f"127.0.0.1:{port}")
+    thread.close()
+
+
+async def _port(server: Faulty) -> int:
+    return server.port
+
+
 @pytest.mark.soak
-def test_long_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypatch):
+@pytest.mark.timeout(600 + 2 * SECONDS)
+def test_long_siege_of_a_failing_bucket_loses_nothing(tmp_path, faulty, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    siege(bucket("long-siege"), tmp_path, seconds=120)
+    siege(faulty("long-siege"), tmp_path, SECONDS, faulty=True)

@@ -15,7 +15,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from adjudge.engine.errors import StoreError
-from adjudge.engine.store import JudgmentStore, PageStore, Place, upkeep
+from adjudge.engine.store import JudgmentStore, PageStore, Place, compaction, upkeep
 from adjudge.engine.store.journal import Catalog
 from adjudge.engine.store.part import SCHEMA_VERSION
 from adjudge.engine.store.place import housekeeping
@@ -62,7 +62,7 @@ async def test_replaced_parts_are_deleted_a_day_later(tmp_path, monkeypatch):
     place = await filled(tmp_path, [judgment(1)], [judgment(2)])
     compact(place)
     assert [row.deleted for row in compact(place)] == [0, 0, 0] and len(parts(tmp_path)) == 3
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", 0)
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", 0)
     assert next(row.deleted for row in compact(place) if row.table == "judgments") == 2
     assert len(parts(tmp_path)) == 1
     assert await (await opened(tmp_path)).get(judgment(1).key, QUESTION) == judgment(1)
@@ -175,8 +175,8 @@ async def test_compaction_keeps_parts_written_meanwhile(tmp_path, monkeypatch):
     place = await filled(tmp_path, [judgment(1)], [judgment(2)])
     compact(place)
     await filled(tmp_path, [judgment(3)])
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
-    listed = upkeep.read_catalog
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
+    listed = compaction.read_catalog
     written = tmp_path / "elsewhere"
     await filled(written, [judgment(4)])
 
@@ -187,7 +187,7 @@ async def test_compaction_keeps_parts_written_meanwhile(tmp_path, monkeypatch):
                 shutil.copy(part, tmp_path / "judgments")
         return found
 
-    monkeypatch.setattr(upkeep, "read_catalog", then_another_writes)
+    monkeypatch.setattr(compaction, "read_catalog", then_another_writes)
     compact(place)
     monkeypatch.undo()
     store = await opened(tmp_path)
@@ -198,10 +198,10 @@ async def test_compaction_keeps_parts_written_meanwhile(tmp_path, monkeypatch):
 def test_rewrites_of_equal_parts_double_no_scorecards(tmp_path, monkeypatch):
     """Two owners of one lease, each unaware of the other: what both replace counts once, and nothing is lost."""
     place = cards(tmp_path, "a", "b")
-    before = upkeep.read_catalog(place / "scores")
+    before = compaction.read_catalog(place / "scores")
     compact(place)
     cards(tmp_path, "c")
-    later = upkeep.read_catalog(place / "scores")
+    later = compaction.read_catalog(place / "scores")
     unaware = Catalog(
         later.versions,
         [*before.live, *(name for name in later.live if "rewritten" not in name)],
@@ -212,13 +212,13 @@ def test_rewrites_of_equal_parts_double_no_scorecards(tmp_path, monkeypatch):
     )
     with monkeypatch.context() as patch:
         patch.setattr(
-            upkeep, "read_catalog", lambda folder: unaware if folder.uri.endswith("scores") else before
+            compaction, "read_catalog", lambda folder: unaware if folder.uri.endswith("scores") else before
         )
         patch.setattr(upkeep, "TABLES", (SCORECARDS,))
         compact(place)
     assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
-    assert len(upkeep.read_catalog(place / "scores").void) == 1
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    assert len(compaction.read_catalog(place / "scores").void) == 1
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
     for _ in range(3):
         compact(place)
         assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
@@ -230,10 +230,10 @@ def test_deleted_parts_do_not_bring_older_ones_back(tmp_path, monkeypatch):
     compact(place)
     cards(tmp_path, "c")
     compact(place)
-    (first,) = [name for name in upkeep.read_catalog(place / "scores").replaced_by if "rewritten" in name]
+    (first,) = [name for name in compaction.read_catalog(place / "scores").replaced_by if "rewritten" in name]
     (place / "scores").delete(first)
     assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
     compact(place)
     assert score_table(place, "run")["system"].to_pylist() == ["a", "b", "c"]
 
@@ -242,7 +242,7 @@ async def test_reader_of_deleted_parts_finds_what_replaced_them(tmp_path, monkey
     place = await filled(tmp_path, [judgment(1)], [judgment(2)])
     reader = await opened(tmp_path)
     compact(place)
-    monkeypatch.setattr(upkeep, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
     compact(place)
     assert len(parts(tmp_path)) == 1
     keys = [judgment(key).key for key in (1, 2)]

@@ -17,7 +17,8 @@ REPEATED = {
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
     "scoring/deepresearch_bench/race:Race._named": "a metric is named where it is described, and where it is scored",
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
-    "engine/store/place:StoredFile.__init__": "so is its file",
+    "engine/store/place:Place._opened": "so is its file",
+    "engine/store/place:StoredFile.__init__": "as before",
     "engine/store/journal:writer_of": "a journal is listed, then taken in",
 }
 # The index of a snapshot is checked before a run begins, and read where pages are read, which may be another machine.

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import resource
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
 
@@ -17,6 +19,8 @@ from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
+
+_OPEN_FILES = 65_536
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,10 +58,20 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = commands.parse_args(words)
         begin(form())
         share_heap()
+        _allow_open_files()
         # The command alone is imported: another may need what takes a second to load.
         action = import_module(f"adjudge.engine.commands.{options.module}")
     code: int = action.run(options)
     return code
+
+
+def _allow_open_files() -> None:
+    """Raise this process's own limit of open files as far as it may: a judge's connections are files too."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # macOS allows less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _ended(code: int, said: str, style: str) -> int:

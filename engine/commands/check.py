@@ -28,6 +28,7 @@ from adjudge.engine.statistics.notes import differing
 from adjudge.engine.statistics.selection import Selection, selections
 from adjudge.engine.tables.cells import chance, number, span
 from adjudge.engine.tables.table import Column, Table
+from adjudge.fetchers.files import write_whole
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
@@ -335,7 +336,7 @@ _KINDS = {"regressed": "failure", "unclear": "error"}
 def write_junit(found: Check, file: str | Path) -> None:
     """Write the result to `file`. Raises UsageError."""
     try:
-        Path(file).write_bytes(_xml(found))
+        write_whole(Path(file), _xml(found))
     except OSError as error:
         raise UsageError(f"junit: {file} cannot be written: {error.strerror}; choose another file") from error
 

@@ -279,7 +279,7 @@ async def _score_all(
     try:
         for cases in batches:
             async for card in evaluator.run(cases):
-                scorecards.put(card, time.time_ns() // 1000)
+                await scorecards.keep(card, time.time_ns() // 1000)
                 made += 1
                 unscored += card.status == "unscored"
                 note(card, evaluator.metrics)

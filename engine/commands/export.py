@@ -2,16 +2,18 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
 from adjudge.engine.exports.forms import FORMS, Form
 from adjudge.engine.exports.harbor import write_rewards
@@ -25,6 +27,7 @@ from adjudge.engine.formats.recorded import Identity, RunToWrite
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.fetchers.files import own_files
 from adjudge.judges.plural import plural
 
 
@@ -46,9 +49,17 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
     opened = Run.open(run)
     try:
-        files = tuple(str(file) for file in _write(known, opened, target))
-    except OSError as error:
-        raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
+        # A tracker's own files are added to those of earlier exports.
+        with nullcontext(target) if known in ("wandb", "mlflow") else own_files(target) as folder:
+            written = list(_write(known, opened, folder))
+    except StoreError:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"out: {unwritable(error, target)}") from error
+    files = tuple(
+        str(target / file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
+        for file in written
+    )
     if not files:
         raise UsageError(f"format: {run} has no results for {form}; export protocols of this benchmark")
     return ExportResult(out=str(target), files=files)

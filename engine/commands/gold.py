@@ -26,6 +26,7 @@ from adjudge.engine.runs.choice import chosen_tasks
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.table import Column, Table
+from adjudge.fetchers.files import write_new
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.gold import Drafting, GoldSource
@@ -164,8 +165,7 @@ async def _founded(protocol: Drafting, case: Case, sources: Sequence[GoldSource]
 def _write(out: Path, tasks: list[Task]) -> None:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("xb") as file:
-            file.writelines(msgspec.json.encode(task) + b"\n" for task in tasks)
+        write_new(out, b"".join(msgspec.json.encode(task) + b"\n" for task in tasks))
     except OSError as error:
         raise UsageError(f"--out: {out} cannot be written: {error.strerror}; choose another file") from error
 

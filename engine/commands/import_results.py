@@ -5,9 +5,11 @@ import asyncio
 import hashlib
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -18,7 +20,7 @@ from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.forms import BENCHMARKS
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.folders import (
@@ -38,6 +40,7 @@ from adjudge.engine.statistics.placement import Statistics
 from adjudge.engine.store import PageStore, Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.tables.files import write_leaderboard
+from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.snapshot import write_pages
 from adjudge.judges import JudgeIdentity
 from adjudge.judges.plural import plural
@@ -94,13 +97,15 @@ def import_results(
     results = read_results(Path(folder), benchmark, read, system)
     make_folder(target)
     record = _record(results, benchmark, target, judge or _UNKNOWN)
-    _write_input(results, target)
-    place = Place.of(record.config.store)
-    asyncio.run(_store(results, place, record))
-    scores = score_table(place, record.run)
-    write_run(target, record, scores, b"")
-    board = leaderboard_of([Run.open(target).written], scores, Statistics())
-    write_leaderboard(board, target)
+    with ExitStack() as unfinished:
+        unfinished.callback(shutil.rmtree, target, ignore_errors=True)  # it was new; half a run is in the way
+        try:
+            board = _write(results, record, target)
+        except StoreError:
+            raise
+        except OSError as error:
+            raise UsageError(f"out: {unwritable(error, target)}") from error
+        unfinished.pop_all()
     return ImportResult(
         out=str(target),
         scorecards=len(results.found),
@@ -111,6 +116,18 @@ def import_results(
         rejected=tuple(results.rejected),
         leaderboard=board,
     )
+
+
+def _write(results: Results, record: RunRecord, out: Path) -> Leaderboard:
+    """Write everything of the run into `out`; its leaderboard. Raises UsageError, StoreError, OSError."""
+    _write_input(results, out)
+    place = Place.of(record.config.store)
+    asyncio.run(_store(results, place, record))
+    scores = score_table(place, record.run)
+    write_run(out, record, scores, b"")
+    board = leaderboard_of([Run.open(out).written], scores, Statistics())
+    write_leaderboard(board, out)
+    return board
 
 
 def _record(results: Results, benchmark: str, out: Path, judge: str) -> RunRecord:
@@ -181,7 +198,7 @@ def _write_input(results: Results, out: Path) -> None:
     reports = [report for report in results.reports if report.text]
     for name, each in ((TASKS, results.tasks.values()), (REPORTS, reports), (ROWS, rows)):
         encoder = msgspec.json.Encoder()
-        (out / name).write_bytes(b"".join(encoder.encode(one) + b"\n" for one in each))
+        write_whole(out / name, b"".join(encoder.encode(one) + b"\n" for one in each))
     if results.pages:
         write_pages(results.pages.values(), out / PAGES)
 

@@ -12,14 +12,14 @@ from adjudge.engine.config.run import Select
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.published import read_published
-from adjudge.engine.tables.files import write_leaderboard
+from adjudge.engine.tables.files import write_own_leaderboard
 from adjudge.engine.tables.markdown import leaderboard_markdown
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the leaderboard of runs, and write its files where `--out` says."""
     board = _built(options)
-    written = None if options.out is None else write_leaderboard(board, options.out)
+    written = None if options.out is None else write_own_leaderboard(board, options.out)
     if options.markdown:
         sys.stdout.write(printable(leaderboard_markdown(board)))
     else:

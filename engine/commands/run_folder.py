@@ -172,7 +172,7 @@ def write_scores(out: Path, scores: pa.Table, numbers: bytes) -> None:
     try:
         with whole_file(out / "scores.parquet") as file:
             pq.write_table(scores, file, compression="zstd", compression_level=1, row_group_size=SCORE_GROUP)
-        (out / "metrics.prom").write_bytes(numbers)
+        write_whole(out / "metrics.prom", numbers)
     except OSError as error:
         raise _unwritable(out, error) from error
 

@@ -8,10 +8,11 @@ import msgspec
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.output import out, print_result
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unwritable
 from adjudge.engine.runs.run import Run
+from adjudge.fetchers.files import own_files
 from adjudge.fetchers.page import Page
-from adjudge.fetchers.snapshot import SnapshotError, write_pages
+from adjudge.fetchers.snapshot import SnapshotError, new_folder, write_pages
 from adjudge.fetchers.warc import unpack_warc, write_warc
 from adjudge.judges.plural import plural
 
@@ -35,20 +36,21 @@ def snapshot(source: str | Path, out: str | Path, *, warc: bool = False) -> Snap
     if source.is_file() and warc:
         raise UsageError(f"warc: {source} is a WARC file already; leave --warc out")
     try:
-        if source.is_file():
-            return SnapshotResult(out=str(target), pages=asyncio.run(unpack_warc(source, target)))
-        pages = _of_run(source)
-        write_pages(pages, target)
-        if not warc:
-            return SnapshotResult(out=str(target), pages=len(pages))
-        write_warc(pages, target / WARC)
-        return SnapshotResult(out=str(target), pages=len(pages), warc=str(target / WARC))
+        pages = [] if source.is_file() else _of_run(source)
+        new_folder(target)
+        with own_files(target) as folder:
+            if source.is_file():
+                return SnapshotResult(out=str(target), pages=asyncio.run(unpack_warc(source, folder)))
+            write_pages(pages, folder)
+            if warc:
+                write_warc(pages, folder / WARC)
+        return SnapshotResult(out=str(target), pages=len(pages), warc=str(target / WARC) if warc else None)
     except ImportError as error:
         raise UsageError("warc: warcio is not installed; run pip install 'adjudge[warc]'") from error
     except SnapshotError as error:
         raise UsageError(f"snapshot: {error}") from error
     except OSError as error:
-        raise UsageError(f"snapshot: {error.filename or target}: {error.strerror}") from error
+        raise UsageError(f"snapshot: {unwritable(error, target)}") from error
 
 
 def _of_run(folder: Path) -> list[Page]:

@@ -23,7 +23,7 @@ EnvironmentName = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9_]{0,99}$")
 PATIENCE_S = 1800.0
 _SENT = frozenset(get_args(Omitted))
 _NEVER_ADDED = frozenset({"model", "messages", "stream", "n"})
-_SECRET = frozenset({"api_key", "authorization", "extra_headers", "headers"})
+_HEADERS = frozenset({"extra_headers", "headers"})
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,7 +70,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The most tokens of thought; twice as many once, if that cuts it off."""
     media: list[Medium] = []
     """What the model takes beside text."""
-    retries: Annotated[int, msgspec.Meta(ge=0)] = 5
+    retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 5
     """After the first attempt, for failures that may pass."""
     timeout_s: Seconds = 600.0
     """Seconds for one request."""
@@ -84,9 +84,9 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         keep_secret(self.api_key_env)
         for name in self.request:
-            if name.lower() in _SECRET:
+            if name.lower() in _HEADERS:
                 raise ValueError(
-                    f"request: {name}: keys come from the environment alone; set api_key_env to a variable's name"
+                    f"request: {name}: the key is sent for you; set api_key_env to a variable's name"
                 )
             if name in _NEVER_ADDED or (name in _SENT and name not in self.omit):
                 fix = f"add {name} to omit: first" if name in _SENT else "leave it out"

@@ -1,27 +1,51 @@
-"""What may leave this process: text without secrets, and text that a terminal shows as it is.
+"""What may leave this process: data as they are, messages without secrets, and text that a terminal shows as it is.
 
-A secret is the value of an environment variable that is named like one, the credentials of an address, or a token of
-an Authorization header. Lines, errors, pages and run.json all pass through `hidden`.
+A secret is known by where it stands. In a configuration it is the value of a key that is named like one, at any depth:
+such keys are refused, as the values belong in environment variables that the configuration names. In an address it is
+the login, or the value of a query's field that is named like one. Records, tables, pages and scores are never searched
+for anything else, because an environment variable may well hold a word that they hold too.
+
+Logs and errors are messages: a token of an Authorization header, what looks like a key of a known service, and the
+value of a credential's variable are struck from them too, the last only if it is too long or too mixed for a word.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-__all__ = ["credentials", "hidden", "hidden_in", "keep_secret", "printable", "printable_json"]
+from adjudge.judges.judgment import looks_random
+
+__all__ = [
+    "credentials",
+    "hidden",
+    "keep_secret",
+    "masked",
+    "named_credentials",
+    "printable",
+    "printable_json",
+    "without_logins",
+]
 
 MASK = "***"
-_SHORTEST_SECRET = 6  # characters: a shorter one would be struck out of innocent words
 _NAMED_SECRET = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CONNECTION_STRING)$", re.IGNORECASE)
 _SECRET_FIELD = (
     r"(?:[a-z0-9]{0,20}[-_.]){0,3}"
     r"(?:key|apikey|token|secret|password|passwd|pwd|signature|sig|credential|credentials|auth|authorization)"
 )
+# Of a configuration's keys. `max_tokens`, `eos_token` and `prompt_cache_key` are none.
+_CREDENTIAL = re.compile(
+    r"(?:.*_)?(?:(?:api|access|secret|private|account|subscription|auth|encryption|signing|master|shared|client"
+    r"|service|function|ocp_apim_subscription)_?key(?:_id)?|secret|password|passwd|pwd|passphrase|credentials?"
+    r"|authorization|bearer|connection_string|cookie)|key|auth|signature"
+    r"|(?:.*_)?(?:api|auth|access|session|security|bearer|refresh|secret|hf|github|gitlab|id|x)_?token|token"
+)
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NOT_A_LETTER = re.compile(r"[^a-z0-9]+")
 # What stands before the @ of an address, which a path may have left with one slash. A password may hold a slash; a
 # port does not count as one.
 _LOGIN = re.compile(
@@ -36,9 +60,18 @@ _HEADER = re.compile(
     r"(?:(?:Bearer|Basic)\s{1,8})?[^\s\"'<>,;&]+",
     re.IGNORECASE,
 )
+# Keys as services make them: OpenAI, Anthropic and others, Hugging Face, GitHub, GitLab, Slack, AWS, Google, NVIDIA,
+# Groq, xAI, Replicate, and JSON web tokens.
+_KEY = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:sk-(?:[a-z]{2,6}-)?(?=[\w-]{0,200}\d)[\w-]{16,200}|hf_[A-Za-z]{30,40}|gh[pousr]_[A-Za-z0-9]{30,255}"
+    r"|github_pat_\w{30,255}|glpat-[\w-]{20,64}|xox[abeprs]-[\w-]{10,250}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{35}"
+    r"|nvapi-[\w-]{30,100}|gsk_[A-Za-z0-9]{30,100}|xai-[A-Za-z0-9]{30,120}|r8_[A-Za-z0-9]{30,60}"
+    r"|eyJ[\w-]{10,2000}\.eyJ[\w-]{10,4000}\.[\w-]{10,2000})(?![A-Za-z0-9_-])"
+)
 # C0 except tab and line feed, DEL and C1; and what reorders the characters around it.
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _UNPRINTABLE = re.compile(f"[{_CONTROLS}]")
+_LONG = 16  # characters; a shorter pass phrase may be a word
 _named: set[str] = set()
 
 
@@ -48,13 +81,52 @@ def keep_secret(variable: str) -> None:
 
 
 def hidden(text: str) -> str:
-    """`text` with *** in place of every secret."""
-    return _struck(text, tuple(_values()))
+    """The message `text`, of a log or an error, with *** in place of every secret."""
+    for secret in _values():
+        if looks_random(secret):
+            text = text.replace(secret, MASK)
+        elif secret in text:
+            text = re.sub(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", MASK, text)
+    text = without_logins(text)
+    if "=" in text or ":" in text:
+        text = _HEADER.sub(rf"\1\2{MASK}", text)
+    return _KEY.sub(MASK, _SCHEME.sub(rf"\1 {MASK}", text))
 
 
-def hidden_in(value: Any) -> Any:
-    """`value` as plain data, with every text in it hidden."""
-    return _each(msgspec.to_builtins(value, str_keys=True), tuple(_values()))
+def masked(value: Any) -> Any:
+    """A configuration as plain data, with *** in place of what is called a credential, and without logins."""
+    match value:
+        case str():
+            return without_logins(value) if "://" in value else value
+        case Mapping():
+            return {
+                name: MASK if _is_credential(name) and isinstance(each, str) and each else masked(each)
+                for name, each in value.items()
+            }
+        case list() | tuple():
+            return [masked(each) for each in value]
+    return value
+
+
+def named_credentials(value: Any, at: str) -> Iterator[str]:
+    """The places in plain data, from `at` on, that are called a credential or that hold what looks like one."""
+    match value:
+        case str() if _KEY.search(value) or _SCHEME.search(value):
+            yield at
+        case Mapping():
+            for name, each in value.items():
+                if _is_credential(name):
+                    yield f"{at}.{name}"
+                else:
+                    yield from named_credentials(each, f"{at}.{name}")
+        case list() | tuple():
+            for number, each in enumerate(value):
+                yield from named_credentials(each, f"{at}[{number}]")
+
+
+def _is_credential(name: object) -> bool:
+    words = _NOT_A_LETTER.sub("_", _CAPITAL.sub("_", str(name)[:200]).lower()).strip("_")
+    return _CREDENTIAL.fullmatch(words) is not None
 
 
 def credentials(address: str) -> str | None:
@@ -67,43 +139,29 @@ def credentials(address: str) -> str | None:
     return None if found is None else f"the value of {found[1]}"
 
 
+def without_logins(text: str) -> str:
+    """`text` with *** in place of the login of each address, and of its query's secret values."""
+    if "@" in text:
+        text = _LOGIN.sub(lambda found: f"{found['lead'] or found['web']}{MASK}@", text)
+    return _FIELD.sub(rf"\1={MASK}", text) if "=" in text else text
+
+
 def printable(text: str) -> str:
     """`text` with a replacement character for everything that would steer a terminal or reorder what it shows."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def printable_json(value: object) -> str:
-    """`value` as JSON, with secrets hidden; what would steer a terminal is escaped, which leaves the document equal."""
-    text = msgspec.json.encode(hidden_in(value)).decode()
+    """`value` as JSON; what would steer a terminal is escaped, which leaves the document equal."""
+    text = msgspec.json.encode(value).decode()
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _each(value: Any, secrets: tuple[str, ...]) -> Any:
-    match value:
-        case str():
-            return _struck(value, secrets)
-        case dict():
-            return {key: _each(each, secrets) for key, each in value.items()}
-        case list() | tuple():
-            return [_each(each, secrets) for each in value]
-    return value
-
-
-def _struck(text: str, secrets: tuple[str, ...]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, MASK)
-    if "@" in text:
-        text = _LOGIN.sub(lambda found: f"{found['lead'] or found['web']}{MASK}@", text)
-    if "=" in text or ":" in text:
-        text = _HEADER.sub(rf"\1\2{MASK}", _FIELD.sub(rf"\1={MASK}", text))
-    return _SCHEME.sub(rf"\1 {MASK}", text)
-
-
 def _values() -> Iterator[str]:
-    """The secrets of the environment, in each spelling that text may have them in."""
+    """The credentials of the environment that are no words, in each spelling that text may have them in."""
     for name, value in os.environ.items():
         value = value.strip()
-        if (name in _named or _NAMED_SECRET.search(name)) and len(value) >= _SHORTEST_SECRET:
+        if (name in _named or _NAMED_SECRET.search(name)) and (looks_random(value) or len(value) >= _LONG):
             yield value
             as_json = msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode()[1:-1]
             yield from {

@@ -95,7 +95,7 @@ class Penalties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Length(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Characters: `free` cost nothing, `max` the whole length penalty; a longer report gets the lowest reward."""
 
-    free: Annotated[int, msgspec.Meta(ge=0)] = 0
+    free: Annotated[int, msgspec.Meta(ge=0, le=10**15)] = 0
     """Characters that cost nothing."""
     max: Count = 1_000_000
     """Characters that cost the whole penalty; a longer report gets the lowest reward."""

@@ -25,7 +25,7 @@ import msgspec
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.judge import Bench, JudgeConfig, check_names, rooted_judge
 from adjudge.engine.config.protocols import named_protocols, protocol_loaders, with_options
-from adjudge.engine.config.redaction import credentials
+from adjudge.engine.config.redaction import credentials, named_credentials
 from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive, Seconds, mistake
 from adjudge.judges.plural import plural
@@ -343,11 +343,18 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def of(cls, raw: Mapping[str, Any], where: str = "configuration") -> "RunConfig":
         """The configuration in a mapping, checked whole. Raises ConfigError."""
         for key, text in _texts(raw, ""):
+            if "\0" in text:
+                raise ConfigError(f"{where}: {key}: has a NUL character; remove it")
             if (found := credentials(text)) is not None:
                 raise ConfigError(
                     f"{where}: {key}: the address contains {found}; remove it and set it in the environment "
                     "(OPENAI_API_KEY for a judge, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://)"
                 )
+        # Not where a judge is read: earlier runs may have such keys, and are read as they are.
+        for place in _keys_in_options(raw, ""):
+            raise ConfigError(
+                f"{where}: {place}: keys come from the environment alone; set api_key_env to a variable's name"
+            )
         try:
             config = msgspec.convert(dict(raw), type=cls)
         except msgspec.ValidationError as error:
@@ -479,6 +486,21 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         _ = self.reward_formula
         if self.reward_config().audit is not None:
             self.audit_judge()
+
+
+def _keys_in_options(value: object, key: str) -> Iterator[str]:
+    """The places of keys in what judges' servers and engines are given as it is."""
+    match value:
+        case Mapping():
+            for name, each in value.items():
+                place = f"{key}.{name}" if key else str(name)
+                if name in ("request", "engine"):
+                    yield from named_credentials(each, place)
+                elif name != "protocols":
+                    yield from _keys_in_options(each, place)
+        case list() | tuple():
+            for each in value:
+                yield from _keys_in_options(each, key)
 
 
 def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:

@@ -25,9 +25,9 @@ class ConfigError(UsageError):
     """A configuration cannot be used: the key or place, the problem, and what to do, in one line."""
 
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-Positive = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e300)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # finite: no clock waits for ever
 
 

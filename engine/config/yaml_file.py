@@ -37,7 +37,24 @@ class _Yaml(yaml.SafeLoader):
         except UnicodeEncodeError as error:
             problem = "half of a surrogate pair; write the character itself, or as \\UXXXXXXXX"
             raise ConstructorError(problem=problem, problem_mark=node.start_mark) from error
+        if "\0" in text:
+            raise ConstructorError(problem="a NUL character; remove it", problem_mark=node.start_mark)
         return text
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """What `node` stands for. Raises YAMLError for a number or date that there is none of, or beyond 64 bits."""
+        try:
+            found = super().construct_object(node, deep)
+        except (ValueError, OverflowError) as error:
+            shown = node.value if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]}..."
+            problem = (
+                f"{shown} cannot be read as {node.tag.rpartition(':')[2]}; put quotation marks around a text"
+            )
+            raise ConstructorError(problem=problem, problem_mark=node.start_mark) from error
+        if isinstance(found, int) and not -(1 << 63) <= found < 1 << 63:
+            problem = "a number beyond 64 bits; write a smaller one"
+            raise ConstructorError(problem=problem, problem_mark=node.start_mark)
+        return found
 
 
 _Yaml.yaml_implicit_resolvers = {
@@ -51,10 +68,52 @@ _Yaml.add_implicit_resolver(
 )
 
 
+_SHOWN = 20
+_MOST = 10_000_000  # characters and values, each alias written out: what is read holds them all
+
+
+def _written_out(node: Any, known: dict[int, int]) -> int:
+    """The size of `node` with every alias written out. Raises YAMLError for one that holds itself, or is too large."""
+    size = known.get(id(node))
+    if size is not None:
+        if size:
+            return size
+        raise ComposerError(
+            problem="an alias for what it stands in; write it out", problem_mark=node.start_mark
+        )
+    known[id(node)] = 0  # at work
+    if isinstance(node, yaml.ScalarNode):
+        size = 1 + len(node.value)
+    else:
+        inner = (
+            [each for pair in node.value for each in pair]
+            if isinstance(node, yaml.MappingNode)
+            else node.value
+        )
+        size = 1 + sum(_written_out(each, known) for each in inner)
+    if size > _MOST:
+        problem = f"more than {_MOST:,} characters with its aliases written out; leave some out"
+        raise ComposerError(problem=problem, problem_mark=node.start_mark)
+    known[id(node)] = size
+    return size
+
+
+def _read(text: str) -> Any:
+    loader = _Yaml(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _written_out(node, {})
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
 def load_yaml(file: Path) -> dict[str, Any]:
     """The mapping in `file`. Raises ConfigError for a file that is unreadable or not a mapping."""
     try:
-        raw = yaml.load(file.read_text(encoding="utf-8"), Loader=_Yaml)  # a SafeLoader
+        raw = _read(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     except MarkedYAMLError as error:  # its text would repeat lines of the file

@@ -20,6 +20,7 @@ from adjudge.engine.evaluation.router import Router
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.store import JudgmentStore, PageStore, Place
 from adjudge.engine.store.scorecards import KeptCards
+from adjudge.engine.store.upkeep import tidied
 from adjudge.engine.store.writer import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.engine.telemetry.tracing import Spans, opened_tracer
@@ -78,6 +79,7 @@ async def open_evaluator(
     metrics.watch(judgments, pages)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(open_workers(cores))
+        await stack.enter_async_context(tidied(place))
         await judgments.open()
         stack.push_async_callback(judgments.close)
         await pages.open()

@@ -32,7 +32,12 @@ def write_every_eval_ever(board: Leaderboard, record: RunRecord, out: Path) -> I
             ]
             if results:
                 developer, _, model = system.rpartition("/")
-                folder = out / protocol / file_name(developer or "unknown") / file_name(model or "unknown")
+                folder = (
+                    out
+                    / file_name(protocol)
+                    / file_name(developer or "unknown")
+                    / file_name(model or "unknown")
+                )
                 name = uuid.uuid5(uuid.NAMESPACE_URL, f"adjudge:{record.run}:{protocol}:{system}")
                 folder.mkdir(parents=True, exist_ok=True)
                 file = folder / f"{name}.json"

@@ -6,7 +6,7 @@ sync`.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.shared import Figure, figures_of
@@ -15,6 +15,9 @@ from adjudge.engine.runs.record import RunRecord
 
 FILE = "mlflow.db"
 EXPERIMENT = "adjudge"
+MOST_PARAMS, MOST_METRICS = 100, 1000  # that MLflow takes at once
+
+T = TypeVar("T")
 
 
 def write_mlflow(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Path]:
@@ -25,6 +28,7 @@ def write_mlflow(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[P
     try:
         import sqlalchemy  # noqa: F401 - what MLflow needs for a database
         from mlflow import MlflowClient  # optional
+        from mlflow.entities import Metric, Param
     except ImportError as error:
         raise UsageError("format: mlflow is not installed; run pip install 'adjudge[mlflow]'") from error
     out.mkdir(parents=True, exist_ok=True)
@@ -40,17 +44,30 @@ def write_mlflow(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[P
         run = client.create_run(
             experiment, round(record.started * 1000), {"run": record.run}, system
         ).info.run_id
-        for protocol in dict.fromkeys(figure.board.protocol for figure in figures):
-            client.log_param(run, f"judge.{protocol}", record.judging.said_of(protocol)[:500])
-        client.log_param(run, "adjudge", record.versions.get("adjudge", "unknown"))
-        for figure in figures:
-            name = f"{figure.board.protocol}/{figure.board.metric}".replace(":", "/")
-            client.log_metric(run, name, figure.value, at)
-            for end, bound in (("low", figure.low), ("high", figure.high)):
-                if bound is not None:
-                    client.log_metric(run, f"{name}/{end}", bound, at)
+        protocols = dict.fromkeys(figure.board.protocol for figure in figures)
+        said = {f"judge.{name}": record.judging.said_of(name)[:500] for name in protocols}
+        said["adjudge"] = record.versions.get("adjudge", "unknown")
+        params = [Param(name, value) for name, value in said.items()]
+        metrics = [Metric(name, value, at, 0) for name, value in _bounded(figures)]
+        for at_once in batched(params, MOST_PARAMS):
+            client.log_batch(run, params=at_once)
+        for few in batched(metrics, MOST_METRICS):
+            client.log_batch(run, metrics=few)
         client.set_terminated(run, end_time=at)
     yield file
+
+
+def _bounded(figures: list[Figure]) -> Iterator[tuple[str, float]]:
+    """Each figure under its name in MLflow, and the ends of its interval."""
+    for figure in figures:
+        name = f"{figure.board.protocol}/{figure.board.metric}".replace(":", "/")
+        ends = ((name, figure.value), (f"{name}/low", figure.low), (f"{name}/high", figure.high))
+        yield from ((end, value) for end, value in ends if value is not None)
+
+
+def batched(values: list[T], most: int) -> Iterator[list[T]]:
+    """`values`, at most so many at a time."""
+    return (values[at : at + most] for at in range(0, len(values), most))
 
 
 PROJECT = "adjudge"

@@ -49,6 +49,7 @@ from adjudge.engine.formats.dataset import (
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
 from adjudge.engine.formats.recorded import Results, RunToWrite, folder_name, scorecard
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.fetchers.files import file_name
 from adjudge.scoring.contract.case import Amount, Citation, Report, Sample, Task
 from adjudge.scoring.contract.scorecard import Bounds, Partial, Scorecard, Value
 from adjudge.scoring.dr3_eval.dr3 import Gold, GoldInsights
@@ -476,8 +477,9 @@ def write_results(run: RunToWrite, out: Path) -> Iterator[Path]:
     """Write a file for each report and metric below `out`; the files written."""
     for (system, sample), cards in run.of(PROTOCOL).items():
         for card in cards:
-            task, _, size = card.task_id.partition("@")
-            folder = out / (size or "all") / folder_name(system, sample) / folder_name(task, 0)
+            task, at, size = card.task_id.partition("@")
+            of_size = "all" if not at else "%61ll" if size == "all" else file_name(size)
+            folder = out / of_size / folder_name(system, sample) / file_name(task)
             for name, text in _files(run, card).items():
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")

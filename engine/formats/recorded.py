@@ -168,9 +168,15 @@ def language_of(prompt: str) -> str:
     return "zh" if _CHINESE.search(prompt) else "en"
 
 
+_SAMPLE = re.compile(r" sample (\d+)$")
+
+
 def folder_name(system: str, sample: int) -> str:
-    """A folder's or file's name for the results of a system's sample."""
-    return f"{file_name(system)} sample {sample}" if sample else file_name(system)
+    """A folder's or file's name for the results of a system's sample, which no other sample or system has."""
+    name = file_name(system)
+    if sample:
+        return f"{name} sample {sample}"
+    return _SAMPLE.sub(r"%20sample \1", name)  # of a system that is itself called so
 
 
 def dumped(row: object) -> str:

@@ -31,7 +31,7 @@ from adjudge.engine.rewards.rollout import KnownTasks, Rollout
 from adjudge.engine.rewards.run_log import RunLog
 from adjudge.engine.runs.record import Judging
 from adjudge.engine.store import Place
-from adjudge.engine.store.upkeep import prune
+from adjudge.engine.store.upkeep import prune, tidied
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.answers.preferences import COMPARING, LISTED, preference
 from adjudge.scoring.contract.case import Case, Report, Task
@@ -110,10 +110,12 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     reward = config.reward_config()
     config.check_reward()
     config = config.for_rewards()
-    place = Place.of(config.store) / "rewards"
+    store = Place.of(config.store)
+    place = store / "rewards"
     await asyncio.to_thread(prune, place, days=reward.retention_days)
     async with AsyncExitStack() as stack:
         stack.enter_context(rare_collections())
+        await stack.enter_async_context(tidied(store))
         tasks = (
             await asyncio.to_thread(load_tasks, config.format, config.tasks, config.date)
             if config.tasks

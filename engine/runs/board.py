@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.config.redaction import hidden_in
+from adjudge.engine.config.redaction import without_logins
 from adjudge.engine.config.run import BoardConfig
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
 from adjudge.judges.plural import plural
@@ -86,9 +86,9 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: RunRecord) -> "Provenance":
         """The provenance of the run in `record`."""
-        made = cls(
+        return cls(
             run=record.run,
-            command=_typed(record.command),
+            command=without_logins(_typed(record.command)),  # an earlier version may have left some
             judge=record.judging.said,
             judges=tuple(
                 JudgeUsed(judge.name, judge.fingerprint, judge.sampling, answers)
@@ -112,8 +112,6 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
             from_judge=record.from_judge,
             format=record.config.format,
         )
-        # A record that an earlier version wrote may hold secrets.
-        return msgspec.convert(hidden_in(made), type=cls)
 
 
 def _typed(command: list[str]) -> str:

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ __all__ = [
     "read_labels",
     "stratum_sizes",
 ]
+
+_log = logging.getLogger(__name__)
 
 LabelReader = Callable[[Evidence], Labelled | None]
 
@@ -140,7 +143,7 @@ def read_labels(file: Path) -> list[Label]:
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
-        rows = _cells(text) if file.suffix == ".csv" else _lines(text)
+        rows = _cells(text) if file.suffix == ".csv" else _lines(text, file)
     except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"labels: {file} cannot be read: {error}") from error
     if not rows:
@@ -172,13 +175,17 @@ def _cells(text: str) -> list[Any]:
     return [{name: cell for name, cell in row.items() if name and cell} for row in rows]
 
 
-def _lines(text: str) -> list[Any]:
-    """The rows of JSON Lines; a last line that was cut off while it was written is left out."""
-    *lines, last = text.split("\n")
-    rows = [msgspec.json.decode(line) for line in lines if line.strip()]
-    try:
-        return [*rows, msgspec.json.decode(last)] if last.strip() else rows
-    except msgspec.DecodeError:
-        if not rows:
-            raise
-        return rows
+def _lines(text: str, file: Path) -> list[Any]:
+    """The rows of JSON Lines; a line that was cut off while it was written is left out and named."""
+    rows, unread = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            if line.strip():
+                rows.append(msgspec.json.decode(line))
+        except msgspec.DecodeError as error:
+            unread.append((number, error))
+    if unread and not rows:
+        raise unread[0][1]
+    for number, why in unread:
+        _log.warning("labels: %s:%d: left out, not a whole label: %s", file, number, why)
+    return rows

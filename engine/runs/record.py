@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from adjudge.engine.config.judge import Bench
-from adjudge.engine.config.redaction import hidden_in
+from adjudge.engine.config.redaction import masked, without_logins
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
@@ -452,7 +452,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def encoded(self) -> bytes:
         """The content of run.json."""
-        return msgspec.json.format(msgspec.json.encode(hidden_in(self)), indent=1)
+        plain = msgspec.to_builtins(self, str_keys=True)
+        # A record that an earlier version wrote may hold secrets here.
+        plain |= {"config": masked(plain["config"]), "command": list(map(without_logins, self.command))}
+        return msgspec.json.format(msgspec.json.encode(plain), indent=1)
 
     def write(self, folder: Path) -> None:
         """Write run.json into `folder`, atomically."""

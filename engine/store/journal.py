@@ -7,9 +7,9 @@ MessagePack. A row is in the page cache when `append` returns, and on disk after
 Readers read a journal as if it were the part, until a part contains its rows. Once its writer is dead, the next process
 on this machine that writes to the table turns the journal into a part and deletes it.
 
-A rewritten part (`...-rewritten.parquet`) names the parts it replaces, which no longer count, and for each writer the
-last part whose rows it contains. If two rewritten parts replace the same part, which only happens when a lease was
-lost, the first by name counts and the other is void: no row is duplicated, and none is lost.
+A rewritten part (`...-rewritten.parquet`, `...-merged.parquet`) names the parts it replaces, which no longer count, and
+for each writer the last part whose rows it contains. If two rewritten parts replace the same part, which only happens
+when a lease was lost, the first by name counts and the other is void: no row is duplicated, and none is lost.
 """
 
 import fcntl
@@ -28,6 +28,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.errors import StoreError
+from adjudge.engine.store.footers import Footer, Footers
 from adjudge.engine.store.part import Part, R, TableKind, encoded, record_of, write_part
 from adjudge.engine.store.place import MissingFile, Place, StoredFile, journal_folder
 from adjudge.engine.store.rows import table_of
@@ -203,7 +204,7 @@ def journal_part(folder: Path, kind: TableKind[Any], name: str) -> Part | None:
 def _part(path: Path, size: int, kind: TableKind[Any]) -> Part:
     """The journal at `path`, of `size` bytes by now, as a part in memory."""
     data = b"".join(encoded(table_of(kind, read_rows(path, kind)), kind))
-    return Part(StoredFile(str(path), cast(pa.NativeFile, pa.BufferReader(data))), is_growing=True)
+    return Part(StoredFile(str(path), lambda: cast(pa.NativeFile, pa.BufferReader(data))), is_growing=True)
 
 
 _ATTEMPTS = 10
@@ -212,9 +213,9 @@ _ATTEMPTS = 10
 class Catalog(msgspec.Struct, frozen=True):
     """The parts of a table, all oldest first.
 
-    `versions` has the schema version of every file. `live` are files whose rows count, `journals` names of parts that
-    are so far only journals. `replaced_by` has the part that replaces each of the others; `void` ones do not count.
-    `segments` has, of each writer, the number of the last part that is contained in another.
+    `versions` has the schema version of every live file. `live` are files whose rows count, `journals` names of parts
+    that are so far only journals. `replaced_by` has the part that replaces each of the others; `void` ones do not
+    count. `segments` has, of each writer, the number of the last part that is contained in another.
     """
 
     versions: dict[str, int]
@@ -230,38 +231,52 @@ class Catalog(msgspec.Struct, frozen=True):
         return sorted(self.live + self.journals)
 
 
-def read_catalog(place: Place) -> Catalog:
-    """The catalog of the table at `place`. Raises StoreError, also for a damaged part and for a later version."""
+def read_catalog(place: Place, known: dict[str, Footer] | None = None) -> Catalog:
+    """The catalog of the table at `place`. Raises StoreError, also for a damaged part and for a later version.
+
+    `known` are footers that the caller keeps from one reading to the next.
+    """
     for _ in range(_ATTEMPTS):
         unwritten = journals(
             journal_folder(place)
         )  # before the files: a journal is deleted after its part is there
+        footers = Footers(place, place.listed(), known or {})
         try:
-            return _catalog({name: Part(place.open(name)) for name in place.files()}, unwritten)
+            catalog = _catalog(footers, unwritten)
         except MissingFile:
             continue  # it was replaced long ago, and deleted since it was listed
+        footers.keep()
+        if known is not None:
+            known.clear()
+            known.update(footers.known)
+        return catalog
     raise StoreError(
         f"{place.uri}: parts disappear while they are read; is another store being copied over it?"
     )
 
 
-def _catalog(parts: Mapping[str, Part], unwritten: list[str]) -> Catalog:
+def _catalog(footers: Footers, unwritten: list[str]) -> Catalog:
+    """By the footers of parts that may replace others, and of those that nothing replaces; no others are read."""
     replaced_by: dict[str, str] = {}
     segments: dict[str, int] = {}
     void = []
-    for name, part in sorted(parts.items()):
-        replaces = part.replaces
+    for name in footers.names:
+        if writer_of(name)[0]:  # as its writer wrote it, so it replaces nothing
+            continue
+        replaces = footers[name].replaces
         if any(replaced_by.get(other, other) not in replaces for other in replaces):
             void.append(name)
             continue
         replaced_by.update(dict.fromkeys(replaces, name))
-        for writer, number in part.segments.items():
+        for writer, number in footers[name].segments.items():
             segments[writer] = max(number, segments.get(writer, -1))
+    there = set(footers.names)
+    live = [name for name in footers.names if name not in replaced_by and name not in void]
     return Catalog(
-        versions={name: part.version for name, part in parts.items()},
-        live=[name for name in sorted(parts) if name not in replaced_by and name not in void],
-        journals=[name for name in unwritten if name not in parts and not _contained(name, segments)],
-        replaced_by={old: new for old, new in replaced_by.items() if old in parts},
+        versions={name: footers[name].version for name in live},
+        live=live,
+        journals=[name for name in unwritten if name not in there and not _contained(name, segments)],
+        replaced_by={old: new for old, new in replaced_by.items() if old in there},
         void=void,
         segments=segments,
     )
@@ -293,7 +308,7 @@ def open_part(place: Place, kind: TableKind[Any], name: str) -> Part:
         return Part(place.open(name)) if found is None else found
 
 
-_AT_ONCE = 100  # locked journals: each is an open file
+_AT_ONCE = 16  # locked journals: each is an open file
 
 
 def take_in_leftovers(place: Place, kind: TableKind[Any]) -> int:
@@ -309,27 +324,33 @@ def take_in_leftovers(place: Place, kind: TableKind[Any]) -> int:
         writer, number = writer_of(name)
         by_writer[writer].append((number, name))
     for numbered in by_writer.values():
-        left = []
-        for _, name in sorted(numbered)[:_AT_ONCE]:
-            journal = open_left(folder, name)
-            if journal is None:  # a part says that it follows all earlier ones of its writer
+        names = [name for _, name in sorted(numbered)]
+        for at in range(0, len(names), _AT_ONCE):
+            some = names[at : at + _AT_ONCE]
+            done = _take_in(place, kind, folder, some)
+            taken += done
+            if done < len(some):  # a part says that it follows all earlier ones of its writer
                 break
-            left.append((name, journal))
-        taken += _take_in(place, kind, left)
     return taken
 
 
-def _take_in(place: Place, kind: TableKind[Any], left: list[tuple[str, Journal]]) -> int:
-    unwritten = read_catalog(place).journals if left else []
-    for done, (name, journal) in enumerate(left):
-        try:
+def _take_in(place: Place, kind: TableKind[Any], folder: Path, names: list[str]) -> int:
+    """Write the journals `names`, up to the first whose writer lives; how many."""
+    left: list[tuple[str, Journal]] = []
+    try:
+        for name in names:
+            journal = open_left(folder, name)
+            if journal is None:
+                break
+            left.append((name, journal))
+        unwritten = read_catalog(place).journals if left else []
+        for name, journal in left:
             if name in unwritten:
                 table = table_of(kind, read_rows(journal.path, kind))
                 if len(table):
                     write_part(place, name, table, kind)
-        except OSError:
-            for _, later in left[done:]:
-                later.close()
-            raise
-        journal.discard()
+            journal.discard()
+    finally:
+        for _, journal in left:
+            journal.close()
     return len(left)

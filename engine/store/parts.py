@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.journal import journals, live_parts, open_part, read_catalog
+from adjudge.engine.store.footers import Footer
+from adjudge.engine.store.journal import live_parts, open_part, read_catalog
 from adjudge.engine.store.part import Block, Part, R, Records, TableKind
-from adjudge.engine.store.place import MissingFile, Place, StoredFile, journal_folder
+from adjudge.engine.store.place import MissingFile, Place, StoredFile
 from adjudge.engine.store.rows import integers
 from adjudge.engine.store.writer import FLUSH_SECONDS, KeyIndex, Locations, Prefixes, Writer, prefixes
 from adjudge.fetchers.flight import shared
@@ -65,8 +66,7 @@ class Blocks(Generic[R]):
 
 
 OPEN_PARTS = 8
-OPEN_FILES = 64
-FRAMES_A_REQUEST = 64  # of an object store: a request takes as long as reading hundreds of kilobytes
+FRAMES_A_REQUEST = 16  # of an object store: a request takes as long as reading hundreds of kilobytes
 
 
 class PartStore(Generic[R]):
@@ -92,8 +92,10 @@ class PartStore(Generic[R]):
         self._names: list[str] = []  # parts by number
         self._numbers: dict[str, int] = {}
         self._indexed: list[int] = []  # how many rows of each part are indexed
-        self._growing: set[str] = set()  # parts that were journals when they were indexed
+        self._partial: set[str] = set()  # parts that were journals when they were indexed
+        self._footers: dict[str, Footer] = {}
         self._gone: set[int] = set()  # parts that were replaced and deleted since
+        self._known: set[str] = set()  # parts that only replace indexed ones
         self._records: dict[int, Records] = {}  # of each part that has some and is complete
         self._block_rows: dict[int, int] = {}
         self._open: dict[int, Part] = {}
@@ -117,29 +119,24 @@ class PartStore(Generic[R]):
     async def open(self, every: bool = False) -> None:
         """Build the key index, of `every` row or only of rows that answer. Raises StoreError."""
         self._every = every
-        self._growing = await asyncio.to_thread(self._journals)
-        await self._take_in(await asyncio.to_thread(self._live))
+        await self._take_in(await asyncio.to_thread(self._unread))
 
     async def refresh(self) -> None:
         """Index the rows that other processes have written since, as `open` did. Raises StoreError."""
-        growing = self._growing
-        await self._take_in(await asyncio.to_thread(self._others))
-        self._blocks.forget(lambda block: self._names[block[0]] in growing)  # read when they had fewer rows
+        partial = set(self._partial)
+        await self._take_in(await asyncio.to_thread(self._unread))
+        self._blocks.forget(lambda block: self._names[block[0]] in partial)  # read when they had fewer rows
 
-    def _others(self) -> list[str]:
-        """Parts and journals of other processes that may have rows beyond the indexed ones."""
-        growing = self._journals()
-        written = {name for name in self._place.files() if name not in self._numbers or name in self._growing}
-        self._growing = growing
-        return sorted(growing | written)
-
-    def _live(self) -> list[str]:
-        catalog = read_catalog(self._place)
-        return catalog.names if self._kind.journaled else catalog.live
-
-    def _journals(self) -> set[str]:
-        names = journals(journal_folder(self._place)) if self._kind.journaled else []
-        return {name for name in names if self.writer.name not in name}
+    def _unread(self) -> list[str]:
+        """Parts and journals of other processes that may have rows beyond the indexed ones, oldest first."""
+        catalog = read_catalog(self._place, self._footers)
+        names = catalog.names if self._kind.journaled else catalog.live
+        return [
+            name
+            for name in names
+            if (name not in self._numbers and name not in self._known and self.writer.name not in name)
+            or name in self._partial
+        ]
 
     async def _take_in(self, names: list[str]) -> None:
         rows = await asyncio.to_thread(self._keyed, names)
@@ -153,8 +150,12 @@ class PartStore(Generic[R]):
         for name in names:
             try:
                 opened = open_part(self._place, self._kind, name)
+                if self._has_all(opened):
+                    self._known.add(name)
+                    continue
                 keyed = opened.read(["key", "reason", "written_at"])
             except MissingFile:  # replaced by a part that is listed too, or was listed before
+                self._lost(name)
                 continue
             number = self._number(name)
             self._note(number, opened)
@@ -170,6 +171,18 @@ class PartStore(Generic[R]):
         order = np.argsort(np.concatenate(written), kind="stable")
         parts, rows = (np.concatenate(each)[order].astype(np.uint64) for each in (part, row))
         return np.concatenate(prefix)[order], parts, rows
+
+    def _has_all(self, part: Part) -> bool:
+        """Whether every row of `part` is indexed where it was before, in parts that are still there."""
+        replaced = [self._numbers.get(name, -1) for name in part.replaces]
+        indexed = bool(replaced) and min(replaced) >= 0 and self._partial.isdisjoint(part.replaces)
+        return indexed and self._gone.isdisjoint(replaced)
+
+    def _lost(self, name: str) -> None:
+        """The part `name` has been deleted: what replaced it is to be indexed."""
+        if name in self._numbers:
+            self._gone.add(self._numbers[name])
+            self._known.clear()
 
     def _number(self, name: str) -> int:
         """The number of the part `name` in the index."""
@@ -247,7 +260,7 @@ class PartStore(Generic[R]):
             try:
                 rows = await self._rows((part, number))
             except MissingFile:  # what replaced it has its rows
-                self._gone.add(part)
+                self._lost(self._names[part])
                 await self.refresh()
                 return await self.get(key)
             found = _row(rows, at, key)
@@ -323,18 +336,18 @@ class PartStore(Generic[R]):
     def _note(self, number: int, part: Part) -> None:
         """Remember how the part of that number is read."""
         self._block_rows[number] = part.block_rows(self._frames)
-        if part.is_growing:  # its journal may have begun after the journals were listed
-            self._growing.add(self._names[number])
-        elif part.records is not None:
+        if part.is_growing:
+            self._partial.add(self._names[number])
+            return
+        self._partial.discard(self._names[number])
+        if part.records is not None:
             self._records[number] = part.records
 
     def _file(self, number: int) -> StoredFile:
-        """The file of the part of that number. The last ones stay open."""
+        """The file of the part of that number."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._place.open(self._names[number])
-            if len(self._files) > OPEN_FILES:
-                self._files.pop(next(iter(self._files)), None)
         return file
 
 

@@ -13,9 +13,13 @@ import logging
 import os
 import random
 import secrets
+import threading
 import time
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +33,25 @@ from adjudge.fetchers.files import whole_file
 
 __all__ = [
     "DamagedPart",
+    "Listed",
     "MissingFile",
     "Place",
     "Renew",
     "StoredFile",
     "damaged",
     "housekeeping",
+    "if_free",
     "journal_folder",
 ]
 
 _log = logging.getLogger(__name__)
 
 Bytes = bytes | memoryview
+_FOLDERLESS = (
+    "s3",
+    "gcs",
+    "abfs",
+)  # a folder is there with its first file; making one takes several requests
 _BUFFER = 1 << 20  # a file takes the frames of a part in a few writes
 
 
@@ -60,18 +71,42 @@ def damaged(where: str, why: str) -> DamagedPart:
     )
 
 
-class StoredFile:
-    """An open file, `where` for messages, `size` in bytes. Reads from any thread."""
+OPEN_FILES = 32  # of all stores of a process, whatever their size: macOS allows 256 of all kinds
+_recent: "OrderedDict[int, weakref.ref[StoredFile]]" = (
+    OrderedDict()
+)  # those that are open, the last used last
+_using = threading.Lock()
 
-    def __init__(self, where: str, file: pa.NativeFile) -> None:
+
+class StoredFile:
+    """A file, `where` for messages, `size` in bytes. Reads from any thread.
+
+    It is open while it is among the OPEN_FILES that were read last, and opened again when it is read later; `opened`
+    does that. Another thread that still reads a file keeps it open. Raises what `opened` raises.
+    """
+
+    def __init__(self, where: str, opened: Callable[[], pa.NativeFile]) -> None:
         self.where = where
-        self._file = file
-        self.size = int(file.size())
+        self._opened = opened
+        self._file: pa.NativeFile | None = None
+        self.size = int(self._at_hand().size())
+
+    def _at_hand(self) -> pa.NativeFile:
+        file = self._file or self._opened()
+        with _using:
+            self._file = file
+            _recent[id(self)] = weakref.ref(self)
+            _recent.move_to_end(id(self))
+            longest = _recent.popitem(last=False)[1]() if len(_recent) > OPEN_FILES else None
+            if longest is not None:
+                longest._file = None
+        return file
 
     def read(self, offset: int, length: int) -> bytes:
-        """The `length` bytes from `offset` on. Raises StoreError, also if the file is shorter."""
+        """The `length` bytes from `offset` on. Raises MissingFile, and StoreError, also if the file is shorter."""
+        file = self._at_hand()
         try:
-            found = bytes(self._file.read_at(length, offset))
+            found = bytes(file.read_at(length, offset))
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"{self.where}: cannot be read: {_why(error)}") from error
         if len(found) < length:
@@ -115,6 +150,11 @@ class Place(msgspec.Struct, frozen=True):
         return Place(f"{self.uri.rstrip('/')}/{name}", self.filesystem, f"{self.path.rstrip('/')}/{name}")
 
     @property
+    def parent(self) -> "Place":
+        """The folder that this one is in: the store of a table."""
+        return Place(self.uri.rpartition("/")[0], self.filesystem, self.path.rpartition("/")[0])
+
+    @property
     def is_local(self) -> bool:
         """Whether it is on the local filesystem (which may be a network mount)."""
         return isinstance(self.filesystem, fs.LocalFileSystem)
@@ -143,13 +183,15 @@ class Place(msgspec.Struct, frozen=True):
 
     def open(self, name: str) -> StoredFile:
         """The file `name`. Raises MissingFile if there is none, and StoreError if it cannot be read."""
-        where = f"{self.uri}/{name}"
+        return StoredFile(f"{self.uri}/{name}", partial(self._opened, name))
+
+    def _opened(self, name: str) -> pa.NativeFile:
         try:
-            return StoredFile(where, self.filesystem.open_input_file(f"{self.path}/{name}"))
+            return self.filesystem.open_input_file(f"{self.path}/{name}")
         except FileNotFoundError as error:
-            raise MissingFile(f"{where}: missing") from error
+            raise MissingFile(f"{self.uri}/{name}: missing") from error
         except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"{where}: cannot be read: {_why(error)}") from error
+            raise StoreError(f"{self.uri}/{name}: cannot be read: {_why(error)}") from error
 
     def write(self, name: str, pieces: Sequence[Bytes]) -> int:
         """Write `pieces` under `name`, whole or not at all, and return their bytes.
@@ -157,7 +199,8 @@ class Place(msgspec.Struct, frozen=True):
         Locally, they are on the disk before a rename gives them the name; object storage takes them in one upload.
         """
         try:
-            self.filesystem.create_dir(self.path, recursive=True)
+            if self.filesystem.type_name not in _FOLDERLESS:
+                self.filesystem.create_dir(self.path, recursive=True)
             if self.is_local:
                 self._write_local(name, pieces)
             else:
@@ -225,12 +268,25 @@ def housekeeping(store: Place) -> Iterator[Renew]:
     Call what it gives at least every EXPIRY_SECONDS, and before each change: it renews the lease, and raises StoreError
     if the lease was lost.
     """
-    with _locked(store) if store.is_local else _leased(store) as renew:
-        yield renew
+    waited = False
+    while True:
+        with if_free(store) as renew:
+            if renew is not None:
+                yield renew
+                return
+        if not waited:
+            _log.warning("%s: another process compacts or prunes this store; waiting for it", store.uri)
+        waited = True
+        time.sleep(RETRY_SECONDS * random.uniform(0.5, 1.5))
+
+
+def if_free(store: Place) -> AbstractContextManager[Renew | None]:
+    """As `housekeeping`, but gives None at once while another process holds the lease."""
+    return _locked(store) if store.is_local else _leased(store)
 
 
 @contextmanager
-def _locked(store: Place) -> Iterator[Renew]:
+def _locked(store: Place) -> Iterator[Renew | None]:
     path = Path(store.path) / ".housekeeping"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -241,22 +297,19 @@ def _locked(store: Place) -> Iterator[Renew]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _log.warning("%s: another process compacts or prunes this store; waiting for it", store.uri)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield lambda: None
+            yield None
+        else:
+            yield lambda: None
     finally:
         os.close(descriptor)
 
 
 @contextmanager
-def _leased(store: Place) -> Iterator[Renew]:
+def _leased(store: Place) -> Iterator[Renew | None]:
     own = f"{secrets.token_hex(8)}{_ENDING}"
-    waited = False
-    while not _taken(store, own):
-        if not waited:
-            _log.warning("%s: another process compacts or prunes this store; waiting for it", store.uri)
-        waited = True
-        time.sleep(RETRY_SECONDS * random.uniform(0.5, 1.5))
+    if not _taken(store, own):
+        yield None
+        return
     renewed = time.monotonic()
 
     def renew() -> None:
@@ -265,8 +318,9 @@ def _leased(store: Place) -> Iterator[Renew]:
             raise StoreError(
                 f"{store.uri}: the lease expired while the store was rewritten; run the command again"
             )
-        store.write(own, [b"lease"])
-        renewed = time.monotonic()
+        if time.monotonic() - renewed > EXPIRY_SECONDS / 20:
+            store.write(own, [b"lease"])
+            renewed = time.monotonic()
 
     try:
         yield renew

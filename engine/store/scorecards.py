@@ -5,6 +5,7 @@ Scorecards by what decided them: a run that would make one again takes it from t
 The scorecards of a run while they arrive: each part is read once, when it is new.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
@@ -31,10 +32,13 @@ __all__ = [
     "ScoreRow",
     "ScorecardStore",
     "find_cards",
+    "referred_to",
     "run_cards",
     "score_table",
     "with_bounds",
 ]
+
+_log = logging.getLogger(__name__)
 
 _METRICS = pa.list_(pa.struct([("metric", pa.string()), ("value", pa.float64()), ("reason", pa.string())]))
 _BOUNDS = pa.list_(
@@ -50,7 +54,8 @@ _Number = Annotated[float | None, pa.float64()]
 class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """A scorecard as it is stored: `card` is all of it as JSON, `written_at` is in microseconds since the epoch.
 
-    `bounds` has an entry for each of `metrics`, None where the value is all there is to it.
+    `bounds` has an entry for each of `metrics`, None where the value is all there is to it. A scorecard that the store
+    has already is referred to: `same_as` is the `key` of the first row that has it, and `card` and `verdicts` are None.
     """
 
     key: Key
@@ -73,12 +78,14 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, g
     """Every metric: its value, null if it is missing, and the reason."""
     bounds: Annotated[list[dict[str, float | None] | None], _BOUNDS]
     """For each of `metrics`, the ends between which it lies and its parts; null where there is only the value."""
-    card: Text
+    card: Annotated[str | None, pa.string()]
     """The whole scorecard as JSON, with `evidence`, `judgments` (hexadecimal keys) and `pages` (URLs)."""
     rival: Annotated[str | None, NAMES] = None
     """The other system of a comparison; null for a report that was judged alone."""
     verdicts: Annotated[str | None, pa.string()] = None
     """How many lines of its evidence have which kind of outcome, as JSON (`{"supported": 3}`); null in older rows."""
+    same_as: Annotated[bytes | None, pa.binary(16)] = None
+    """Where `card` is null: the `key` of the earliest row with the same scorecard."""
     written_at: Time
     """When the scorecard was made."""
 
@@ -137,14 +144,35 @@ class ScorecardStore(Table[ScorecardRow]):
 
     def __init__(self, place: Place, run: str, flush_seconds: float = FLUSH_SECONDS) -> None:
         self.run = run
+        self._kept = KeptCards(place)
         super().__init__(PartStore(place, SCORECARDS, lambda reason: False, flush_seconds))
+
+    async def open(self, every: bool = False) -> None:
+        """Prepare to write, and to refer to scorecards of earlier runs. Raises StoreError."""
+        await super().open(every)
+        await self._kept.open()
+
+    async def close(self) -> None:
+        """Write everything put so far. Raises StoreError if any part could not be written."""
+        try:
+            await super().close()
+        finally:
+            await self._kept.close()
+
+    async def keep(self, card: Scorecard, at: int) -> None:
+        """Keep `card`, written at `at` microseconds since the epoch, or refer to it where the store has it already."""
+        key = bytes.fromhex(card.key)
+        encoded = json_text(card)
+        self._put(card, encoded, at, key if key and await self._kept.text(key) == encoded else None)
 
     def put(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch."""
+        self._put(card, json_text(card), at, None)
+
+    def _put(self, card: Scorecard, encoded: str, at: int, same_as: bytes | None) -> None:
         own_doing = card.reason if card.status == "scored" else None
-        encoded = json_text(card)
         row = ScorecardRow(
-            key=bytes.fromhex(card.key) or _NO_KEY,
+            key=_NO_KEY if same_as else bytes.fromhex(card.key) or _NO_KEY,
             run=self.run,
             protocol=card.protocol,
             system=card.system,
@@ -157,12 +185,13 @@ class ScorecardStore(Table[ScorecardRow]):
                 for name, value in card.scores.items()
             ],
             bounds=[_stored(card.bounds.get(name)) for name in card.scores],
-            card=encoded,
+            card=None if same_as else encoded,
             rival=card.rival or None,
-            verdicts=json_text(count_kinds(card.evidence)),
+            verdicts=None if same_as else json_text(count_kinds(card.evidence)),
+            same_as=same_as,
             written_at=at,
         )
-        self._parts.put(row, 200 + len(encoded))
+        self._parts.put(row, 200 + (0 if same_as else len(encoded)))
 
 
 def score_table(place: Place, run: str) -> pa.Table:
@@ -234,12 +263,50 @@ def with_bounds(scores: pa.Table) -> pa.Table:
 
 def run_cards(place: Place, run: str) -> list[Scorecard]:
     """Every scorecard of `run`, by protocol, system, task, sample and repeat."""
-    found: list[Scorecard] = []
-    for rows in _rows_of(place, run, [*SCORE_COLUMNS[:5], "card"]):
-        found += [read_card(card) for card in rows["card"].to_pylist()]
-    return sorted(
-        found, key=lambda card: (card.protocol, card.system, card.task_id, card.sample, card.repeat)
+    rows = pa.concat_tables(
+        [_SAID, *(rows.select(_SAID.column_names) for rows in _rows_of(place, run, _WHOLE))]
     )
+    return sorted(
+        _cards_of(place, rows),
+        key=lambda card: (card.protocol, card.system, card.task_id, card.sample, card.repeat),
+    )
+
+
+_WHOLE = ["card", "same_as"]
+_SAID = pa.table({"card": pa.array([], pa.string()), "same_as": pa.array([], pa.binary(16))})
+
+
+def _cards_of(place: Place, rows: pa.Table) -> Iterator[Scorecard]:
+    """The scorecards of `rows`, columns `card` and `same_as`; one that was referred to and is gone is logged."""
+    missing = 0
+    referred = pc.unique(rows["same_as"].drop_null())
+    first = _first_of(place, referred) if len(referred) else {}
+    for own, key in zip(rows["card"].to_pylist(), rows["same_as"].to_pylist(), strict=True):
+        found = own if key is None else first.get(key)
+        if found is None:
+            missing += 1
+        else:
+            yield read_card(found)
+    if missing:
+        _log.error("%s: %d scorecards that this run took from an earlier one are gone", place.uri, missing)
+
+
+def _first_of(place: Place, keys: pa.Array) -> dict[bytes, str]:
+    """Of each of `keys`, the first row's card as JSON."""
+    found: dict[bytes, tuple[int, str]] = {}
+    for table in scan(place, SCORECARDS, ["key", "card", "written_at"]):
+        rows = table.filter(pc.is_in(table["key"], keys))
+        times = pc.cast(rows["written_at"], pa.int64()).to_pylist()
+        for key, at, card in zip(rows["key"].to_pylist(), times, rows["card"].to_pylist(), strict=True):
+            if key not in found or at < found[key][0]:
+                found[key] = at, card
+    return {key: card for key, (_, card) in found.items()}
+
+
+def referred_to(tables: Iterable[pa.Table]) -> pa.Array:
+    """The keys of all scorecards that rows of `tables` refer to."""
+    columns = [pc.unique(table["same_as"].drop_null()) for table in tables if "same_as" in table.column_names]
+    return pc.unique(pa.concat_arrays([pa.array([], pa.binary(16)), *columns]))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -255,16 +322,16 @@ def find_cards(place: Place, run: str, system: str, task_id: str) -> list[Scorec
 
     Comparisons with its reports are among them, whichever of the two systems they are about.
     """
-    names = ["run", "system", "task_id", RIVAL, "card"]
-    found = []
+    names = ["run", "system", "task_id", RIVAL, *_WHOLE]
+    found = [_SAID]
     for table in scan(place, SCORECARDS, names):
         rows = current(table, SCORECARDS)
         held = {name: pc.cast(rows[name], pa.string()) for name in names[:4]}
         either = pc.or_kleene(pc.equal(held["system"], text(system)), pc.equal(held[RIVAL], text(system)))
         wanted = pc.and_(pc.equal(held["run"], text(run)), pc.equal(held["task_id"], text(task_id)))
-        cards = rows.filter(pc.and_kleene(wanted, either))["card"].to_pylist()
-        found += [read_card(card) for card in cards]
-    return sorted(found, key=lambda card: (card.protocol, card.sample, card.repeat, card.system, card.rival))
+        found.append(rows.filter(pc.and_kleene(wanted, either)).select(_WHOLE))
+    cards = _cards_of(place, pa.concat_tables(found))
+    return sorted(cards, key=lambda card: (card.protocol, card.sample, card.repeat, card.system, card.rival))
 
 
 class _CardRow(msgspec.Struct, frozen=True, gc=False):
@@ -272,7 +339,7 @@ class _CardRow(msgspec.Struct, frozen=True, gc=False):
 
     key: Key
     reason: Annotated[str | None, NAMES]
-    card: Text
+    card: Annotated[str | None, pa.string()]
     written_at: Time
 
 
@@ -297,7 +364,12 @@ class KeptCards(Table[_CardRow]):
         """Of each of `keys`, its first scorecard, or None. Raises StoreError."""
         at_hand = self._parts.at_hand(keys)
         rows = [row or await self._parts.get(key) for key, row in zip(keys, at_hand, strict=True)]
-        return [None if row is None else read_card(row.card) for row in rows]
+        return [None if row is None or row.card is None else read_card(row.card) for row in rows]
+
+    async def text(self, key: bytes) -> str | None:
+        """The first scorecard of `key` as JSON, or None. Raises StoreError."""
+        row = self._parts.at_hand([key])[0] or await self._parts.get(key)
+        return None if row is None else row.card
 
 
 _COLUMNS = ["run", "protocol", "system", "task_id", "sample", "repeat", "metrics", "bounds", "rival"]

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from adjudge.engine.errors import StoreError
+from adjudge.engine.store.compaction import MANY, merge_small
 from adjudge.engine.store.journal import Journal, take_in_leftovers
 from adjudge.engine.store.part import Frames, R, TableKind, record_of, write_part
 from adjudge.engine.store.place import Place, journal_folder
@@ -224,6 +225,10 @@ class Writer(Generic[R]):
         self._timer: asyncio.TimerHandle | None = None
         self._sync_timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
+        self._merging: asyncio.Task[None] | None = None
+        self._unmerged = (
+            MANY  # parts since small ones were merged; the first looks after those of earlier processes
+        )
 
     @property
     def unwritten(self) -> int:
@@ -351,6 +356,7 @@ class Writer(Generic[R]):
             if self.failure is not None:
                 _log.warning("%s: can be written again", self._place.uri)
             self.failure = None
+            self._begin_merge()
         else:
             failure = error if isinstance(error, StoreError) else StoreError(f"{self._place.uri}: {error!r}")
             if self.failure is None:
@@ -361,6 +367,17 @@ class Writer(Generic[R]):
                 self._wait()
             else:  # became due while the previous part was being written
                 self._begin_flush()
+
+    def _begin_merge(self) -> None:
+        if self._unmerged >= MANY and (self._merging is None or self._merging.done()):
+            self._unmerged = 0
+            self._merging = asyncio.ensure_future(asyncio.to_thread(self._merge))
+
+    def _merge(self) -> None:
+        try:
+            merge_small(self._place, self._kind)
+        except StoreError as error:  # they stay as they are until the next time
+            _log.warning("%s; small parts stay unmerged", error)
 
     async def flush(self) -> None:
         """Write everything put so far. Raises StoreError; what could not be written is tried again."""
@@ -394,6 +411,7 @@ class Writer(Generic[R]):
             frames = None if lost else batch.frames
             size = await asyncio.to_thread(write_part, self._place, batch.name, table, self._kind, frames)
             self.written_bytes += size
+            self._unmerged += 1
             self.written += len(table)
         self.set_aside += lost
         await self._on_part(batch.name, len(table), *await asyncio.to_thread(batch.indexed))
@@ -404,6 +422,8 @@ class Writer(Generic[R]):
         """Write everything put so far. Raises StoreError; what could not be written stays in its journal."""
         try:
             await self.flush()
+            if self._merging is not None:
+                await asyncio.wait([self._merging])
         finally:
             self._stop_timer()
             if self._sync_timer is not None:

@@ -10,11 +10,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unwritable
 from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.engine.tables.page import leaderboard_page
-from adjudge.fetchers.files import write_whole
+from adjudge.fetchers.files import own_files, write_whole
 
 _COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))
 _KINDS = {"system": pa.string(), "tier": pa.int32(), "flagged": pa.bool_()}
@@ -33,7 +33,7 @@ _CORRECTED = Corrected.__struct_fields__
 
 
 def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
-    """Write the files into `folder`; return the path of the page. Raises UsageError."""
+    """Write the files into `folder`, in place of any there; return the path of the page. Raises UsageError."""
     out = Path(folder)
     files = {
         "leaderboard.json": msgspec.json.format(msgspec.json.encode(board), indent=1),
@@ -49,6 +49,16 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     except OSError as error:
         raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose another folder") from error
     return out / "leaderboard.html"
+
+
+def write_own_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
+    """Write the files into `folder`, but in place of files that this made alone. Raises UsageError."""
+    try:
+        with own_files(Path(folder), remember=True) as new:
+            page = write_leaderboard(board, new)
+    except OSError as error:
+        raise UsageError(f"out: {unwritable(error, folder)}") from error
+    return Path(folder) / page.name
 
 
 def _parquet(board: Leaderboard) -> bytes:

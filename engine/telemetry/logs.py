@@ -105,4 +105,5 @@ class _Json(logging.Formatter):
         fields: dict[str, object] = getattr(record, "fields", {"message": record.getMessage()})
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
-        return printable_json({**fields, **line})
+        said = {name: hidden(value) if isinstance(value, str) else value for name, value in fields.items()}
+        return printable_json({**said, **line})

@@ -17,7 +17,6 @@ import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from adjudge.engine.config.redaction import hidden
 from adjudge.engine.store.parts import Table
 from adjudge.engine.telemetry.logs import about, case_name, event
 from adjudge.fetchers.page import Page
@@ -61,7 +60,7 @@ def added(families: Iterable[Family]) -> list[Family]:
 
 def page(families: Iterable[Family]) -> bytes:
     """The sum of `families` in Prometheus' text format."""
-    return hidden(generate_latest(_Page(families)).decode()).encode()
+    return generate_latest(_Page(families))
 
 
 class _Page:

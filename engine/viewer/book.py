@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 _MAIN, _MAIN_END, _END = '<main id="main" tabindex="-1">', "</main>", "</body>"
@@ -173,6 +173,15 @@ MADE_BY = "adjudge-view.json"
 """The file by which a folder that this made is known again."""
 
 
+def _is_own(place: Path) -> bool:
+    """Whether `place` has what this made, and nothing else."""
+    try:
+        made = msgspec.json.decode((place / MADE_BY).read_bytes())
+        return bool(made["files"] == sum(file.is_file() for file in place.rglob("*")))
+    except (OSError, msgspec.DecodeError, TypeError, KeyError):
+        return False
+
+
 @contextmanager
 def whole_folder(place: Path, key: str) -> Iterator[Path]:
     """A new folder to write into, which takes the place of `place` when the context ends without an error.
@@ -181,7 +190,7 @@ def whole_folder(place: Path, key: str) -> Iterator[Path]:
     """
     if place.exists() and not place.is_dir():
         raise UsageError(f"{key}: {place} is a file; pass a new or an empty folder")
-    if place.exists() and not (place / MADE_BY).is_file() and any(place.iterdir()):
+    if place.exists() and any(place.iterdir()) and not _is_own(place):
         raise UsageError(f"{key}: {place} holds other files; pass a new or an empty folder")
     token = secrets.token_hex(4)
     new, old = (place.parent / f".{place.name[:80]}.{token}.{end}" for end in ("new", "old"))
@@ -196,6 +205,10 @@ def whole_folder(place: Path, key: str) -> Iterator[Path]:
         if place.exists():
             place.replace(old)
         new.replace(place)
+    except StoreError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{key}: {unwritable(error, place)}; pass another folder") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
         if place.exists():

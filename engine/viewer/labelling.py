@@ -16,9 +16,11 @@ A table of verdicts can be filled in with a spreadsheet; `adjudge agreement --la
 
 import asyncio
 import csv
+import errno
 import fcntl
 import hashlib
 import hmac
+import io
 import os
 import secrets
 from collections import defaultdict
@@ -31,7 +33,7 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.runs.items import Item, Label, Stratum
 from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset, render
@@ -39,10 +41,12 @@ from adjudge.engine.telemetry.http import HOST, listen, local_only, serve_until_
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import nearest
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
+from adjudge.fetchers.files import write_new
 from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.text.aside import aside, open_workers, storable
 
 _MAX_BYTES = 1 << 28
+_BEGINS = b'{"item":"v'  # every label that is given here
 
 
 class LabelFile:
@@ -51,25 +55,38 @@ class LabelFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._read = 0
+        self._is_own = False  # whether its first line is a label
         self._given: dict[tuple[str, str], Label] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             raise UsageError(f"out: {path} cannot be written: {error.strerror}") from error
-        self._cut_off()
-        self.refresh()
+        try:
+            self.refresh()  # before anything is changed: it may be somebody else's file
+            self._cut_off()
+            self.refresh()
+        except UsageError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
 
     def add(self, label: Label) -> None:
-        """Append `label` and sync it. Raises OSError."""
+        """Append `label`, whole and on the disk, or nothing of it. Raises OSError."""
+        line = msgspec.json.encode(label) + b"\n"
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
-            os.write(self._file, msgspec.json.encode(label) + b"\n")
-            os.fsync(self._file)
+            size = os.fstat(self._file).st_size
+            try:
+                if os.write(self._file, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+                os.fsync(self._file)
+            except OSError:
+                os.ftruncate(self._file, size)
+                raise
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         self.refresh()
@@ -101,24 +118,33 @@ class LabelFile:
         try:
             label = msgspec.json.decode(line, type=Label)
         except msgspec.MsgspecError as error:
-            raise UsageError(
-                f"out: {self.path} is not a file of labels: {error}; choose a new file"
-            ) from error
+            if self._is_own:  # cut off, and followed by another
+                return
+            raise self._foreign(error) from error
+        self._is_own = True
         self._given.pop((label.item, label.rater), None)
         if label.label or label.skipped:
             self._given[label.item, label.rater] = label
 
+    def _foreign(self, error: Exception) -> UsageError:
+        return UsageError(f"out: {self.path} is not a file of labels: {error}; choose a new file")
+
     def _cut_off(self) -> None:
-        """Cut off a last line that was not finished."""
+        """Cut off a last line that was not finished, behind labels or where it begins as one does."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             tail = self._from(0)
-            if tail and not tail.endswith(b"\n"):
-                try:
-                    msgspec.json.decode(tail[tail.rfind(b"\n") + 1 :], type=Label)
-                    os.write(self._file, b"\n")
-                except msgspec.MsgspecError:
-                    os.ftruncate(self._file, tail.rfind(b"\n") + 1)
+            start = tail.rfind(b"\n") + 1
+            if start == len(tail):
+                return
+            try:
+                msgspec.json.decode(tail[start:], type=Label)
+                os.write(self._file, b"\n")
+            except msgspec.MsgspecError as error:
+                begins = tail[start : start + len(_BEGINS)]
+                if not tail[:start].strip() and not (begins and _BEGINS.startswith(begins)):
+                    raise self._foreign(error) from error
+                os.ftruncate(self._file, start)
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
@@ -387,21 +413,26 @@ def write_sheet(run: str, out: str, number: int, rater: str) -> int:
 
     Raises UsageError for a folder without a run or verdicts, and a file that exists or cannot be written; StoreError.
     """
+    if Path(out).exists():
+        raise UsageError(f"out: {out} cannot be written: there is a file already; choose a new file")
     opened = OpenRun(Run.open(run))
     return asyncio.run(_written(opened, Path(out), sampled(opened, number), rater))
 
 
 async def _written(run: OpenRun, out: Path, items: list[Item], rater: str) -> int:
     try:
+        text = io.StringIO(newline="")
+        table = csv.writer(text, quoting=csv.QUOTE_ALL)
+        table.writerow(COLUMNS)
+        async with open_workers():
+            async for row in _rows(run, items, rater):
+                table.writerow(map(plain_cell, row))
         out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("x", encoding="utf-8-sig", newline="", errors="replace") as file:
-            table = csv.writer(file, quoting=csv.QUOTE_ALL)
-            table.writerow(COLUMNS)
-            async with open_workers():
-                async for row in _rows(run, items, rater):
-                    table.writerow(map(plain_cell, row))
+        write_new(out, text.getvalue().encode("utf-8-sig", "replace"))
+    except StoreError:
+        raise
     except OSError as error:
-        raise UsageError(f"out: {out} cannot be written: {error.strerror}; choose a new file") from error
+        raise UsageError(f"out: {unwritable(error, out)}; choose a new file") from error
     finally:
         await run.close()
     return len(items)

@@ -9,7 +9,7 @@ A run's score rows, read on demand: row groups without a wanted row are not open
 A run's scorecards: an index in memory, the cards themselves on disk.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -216,6 +216,7 @@ Columns = npt.NDArray[np.int32]
 CardName = tuple[str, str, str, int, int]  # protocol, system, task, sample, repeat
 
 _IDENTITY = ("run", "system", "task_id", "sample", "repeat")
+_READ = [*_IDENTITY, "same_as", "written_at"]
 _NAME = ("protocol", *_IDENTITY[1:])
 _AT_ONCE = 128  # cards, of 10 kB and more each
 
@@ -253,8 +254,9 @@ class CardIndex:
         tasks: dict[str, int] = {}
         found = [np.empty((6, 0), np.int32)]
         written = [np.empty(0, np.int64)]
+        same_as: list[bytes | None] = []
         for number, name in enumerate(parts):
-            table = open_part(place, SCORECARDS, name).read([*_IDENTITY, "written_at"])
+            table = current(open_part(place, SCORECARDS, name).read(_READ), SCORECARDS)
             runs: dict[str, int] = {run: 0}
             own = np.flatnonzero(_numbered(table["run"], runs) == 0)
             columns = (
@@ -267,7 +269,17 @@ class CardIndex:
             )
             found.append(np.array([column[own] for column in columns], np.int32))
             written.append(pc.cast(table["written_at"], pa.int64()).to_numpy()[own])
-        return cls(place, parts, systems, tasks, np.concatenate(found, axis=1), np.concatenate(written))
+            same_as += table["same_as"].take(own).to_pylist()
+        cards, times = np.concatenate(found, axis=1), np.concatenate(written)
+        if any(same_as):
+            first = _first_rows(place, parts, {key for key in same_as if key})
+            for at, key in enumerate(same_as):
+                if key in first:
+                    cards[4:, at] = first[key]
+            there = [at for at, key in enumerate(same_as) if key is None or key in first]
+            there = sorted(there, key=lambda at: (cards[4, at], cards[5, at]))
+            cards, times = cards[:, there], times[there]
+        return cls(place, parts, systems, tasks, cards, times)
 
     def __len__(self) -> int:
         """How many scorecards the run has."""
@@ -385,6 +397,19 @@ class CardIndex:
                 start += len(batch)
         finally:
             release()
+
+
+def _first_rows(place: Place, parts: Sequence[str], keys: set[bytes]) -> dict[bytes, tuple[int, int]]:
+    """The part and row of the first scorecard of each of `keys`: a card is read where it was written."""
+    found: dict[bytes, tuple[int, int, int]] = {}
+    wanted = pa.array(sorted(keys), pa.binary(16))
+    for number, name in enumerate(parts):
+        table = open_part(place, SCORECARDS, name).read(["key", "written_at"])
+        rows = np.flatnonzero(pc.is_in(table["key"], wanted).to_numpy())
+        times = pc.cast(table["written_at"], pa.int64()).take(rows).to_pylist()
+        for row, key, at in zip(rows.tolist(), table["key"].take(rows).to_pylist(), times, strict=True):
+            found[key] = min(found.get(key, (at, number, row)), (at, number, row))
+    return {key: (part, row) for key, (_, part, row) in found.items()}
 
 
 def _bytes(text: pa.StringScalar) -> memoryview:

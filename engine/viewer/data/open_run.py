@@ -230,6 +230,9 @@ def _reasons(answer: str, count: int) -> list[str]:
 _CACHED_JUDGMENTS, _CACHED_PAGES = 4096, 128
 CALM_S = 1.0  # for so long, the first page has the processor for itself, unless it needs what is opened then
 FRESH_S = 5.0  # for so long, a page of a running run may miss what was just scored
+LASTING_S = (
+    1800.0  # of any other run: the parts that were found are there for an hour after they are replaced
+)
 
 
 class OpenRun:
@@ -245,7 +248,7 @@ class OpenRun:
         self.people = None if labels is None else People(run, labels)
         self.following = None if self.record.due is None else Following(self.folder, self.record, run.place)
         self.scores = ScoreRows(self.folder) if self.following is None else RowsSoFar(self.following.rows)
-        self._fresh_until = dict.fromkeys(("cards", "stores"), time.monotonic() + FRESH_S)
+        self._fresh_until = dict.fromkeys(("cards", "stores"), time.monotonic() + self._fresh_s)
         self._store: asyncio.Task[tuple[JudgmentStore, PageStore]] | None = None
         self._cards: asyncio.Task[CardIndex] | None = None
         self._dataset: asyncio.Task[Dataset] | None = None
@@ -386,12 +389,16 @@ class OpenRun:
             raise NotThere(str(error)) from error
 
     def _is_stale(self, what: str, opened: "asyncio.Task[Any]") -> bool:
-        """Whether a running run may have added to what was `opened`; said once in a while."""
+        """Whether what was `opened` may lack rows, or name parts that are going; said once in a while."""
         now = time.monotonic()
-        if self.record.state != "running" or not opened.done() or now < self._fresh_until[what]:
+        if not opened.done() or now < self._fresh_until[what]:
             return False
-        self._fresh_until[what] = now + FRESH_S
+        self._fresh_until[what] = now + self._fresh_s
         return True
+
+    @property
+    def _fresh_s(self) -> float:
+        return FRESH_S if self.record.state == "running" else LASTING_S
 
     async def _refreshed(
         self, opened: "asyncio.Task[tuple[JudgmentStore, PageStore]]"
