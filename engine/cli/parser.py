@@ -311,6 +311,13 @@ def _compare(commands: Commands) -> None:
     _add_run(command)
     command.add_argument("a", metavar="A", help="a system")
     command.add_argument("b", metavar="B", help="another system")
+    command.add_argument(
+        "--metric",
+        nargs="+",
+        default=[],
+        metavar="M",
+        help="only these, such as race.overall (default: all; those that rank are corrected for their number)",
+    )
 
 
 def _check(commands: Commands) -> None:
