@@ -10,6 +10,7 @@ from scipy import stats
 
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.claims import (
+    ALPHA,
     FEW,
     above,
     differences,
@@ -21,6 +22,7 @@ from adjudge.scoring.kernels.comparison.claims import (
     tiers,
     told_apart,
 )
+from benchmarks.claims import NOISES, TASKS, Noise, claimed
 
 values = st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.1, 0.25, 0.5, 1.0]), min_size=1, max_size=9)
 
@@ -137,3 +139,18 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(KernelError):
         differences(np.zeros((2, 3)), alpha=0.0)
     assert np.isnan(above([np.nan]))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("tasks", TASKS)
+def test_false_alarms_are_at_most_alpha(noise: Noise, tasks: int) -> None:
+    """A small form of `benchmarks.claims`: within 3.5 standard errors of 400 worlds."""
+    found = claimed(noise, tasks, worlds=400, seed=tasks)
+    allowed = ALPHA + 3.5 * np.sqrt(ALPHA * (1.0 - ALPHA) / 400)
+    assert found.tiers <= allowed and found.sentence <= allowed
+    if 10 * least_p(tasks) > ALPHA:
+        assert found.tiers == 0.0, "no pair of five systems can be told apart on so few tasks"
+
+
+def test_a_difference_that_is_there_is_found() -> None:
+    assert claimed("normal", 30, gap=True, worlds=200).sentence > 0.9

@@ -394,4 +394,9 @@ def test_adding_a_system_changes_nobody_elses_figures(
     for name, _, row in every(board({**added, **after}, tasks)):
         if row.system != "delta":
             old = was[name, row.system]
-            assert {one: getattr(row, one) for one in figures} == {one: getattr(old, one) for one in figures}
+            for one in figures:
+                # Resamples are sums on a grid that is fine enough for all systems: only its rounding may differ.
+                same = getattr(old, one)
+                assert getattr(row, one) == (
+                    pytest.approx(same, abs=1e-9) if isinstance(same, float) else same
+                )

@@ -19,7 +19,7 @@ from adjudge.engine.tables.cells import coefficient, over_interval
 from adjudge.engine.tables.table import Column, Table
 from adjudge.judges.plural import plural
 
-__all__ = ["agreement_said", "agreement_table", "labels_said"]
+__all__ = ["agreement_said", "agreement_table", "labels_said", "rankings_table"]
 
 # The figures of an agreement, the first to be shown first.
 _AGREEMENTS = (
@@ -38,6 +38,9 @@ _AGREEMENTS = (
     "par_dr3",
 )
 
+_RANK_CORRELATIONS = {"tau": "Kendall's tau-b", "rho": "Spearman's rho"}
+_SWAPS = 5  # pairs that are named
+
 
 def run(options: argparse.Namespace) -> int:
     """Compare a judge with people, another judge or preferences."""
@@ -52,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
         print_as_table(options, rated, agreement_table, partial(agreement_said, whom="people"))
     else:
         judged = with_run(options.run_folder, options.other)
+        if not options.json:
+            print_as_table(options, judged, rankings_table)
         print_as_table(options, judged, agreement_table, partial(agreement_said, whom="the other judge"))
     return DONE
 
@@ -80,6 +85,55 @@ def agreement_table(found: Iterable[MetricAgreement]) -> Table:
         blocks=[cells],
         said=tuple(f"left out, because the run does not have these rated reports: {one}" for one in left_out),
     )
+
+
+def rankings_table(found: Iterable[MetricAgreement]) -> Table:
+    """The rankings by two judges side by side, for each metric that ranks, and which systems swap."""
+    blocks, said = [], []
+    for row in found:
+        own = row.rankings
+        if own is None:
+            continue
+        name = f"{row.protocol}.{row.metric}"
+        blocks.append(
+            [
+                (
+                    name if not place else "",
+                    one.system,
+                    f"{one.rank}",
+                    f"{one.mean:.4f}",
+                    f"{one.other_rank}",
+                    f"{one.other_mean:.4f}",
+                )
+                for place, one in enumerate(own.systems)
+            ]
+        )
+        swapped = ", ".join(f"{a} and {b}" for a, b in own.swaps[:_SWAPS])
+        more = f" and {len(own.swaps) - _SWAPS:,} more" if len(own.swaps) > _SWAPS else ""
+        said.append(
+            f"{name}: {len(own.swaps):,} of {plural(own.n_pairs, 'pair')} of systems swap their order"
+            f"{f' ({swapped}{more})' if swapped else ''}; {_correlation(row, 'tau', own.tau)}, "
+            f"{_correlation(row, 'rho', own.rho)}"
+        )
+    return Table.of(
+        title="Both rankings, by means over the tasks that both judges score",
+        columns=(
+            Column("metric", words=True),
+            Column("system", words=True),
+            Column("rank"),
+            Column("score"),
+            Column("other rank"),
+            Column("other score"),
+        ),
+        blocks=blocks,
+        said=said,
+    )
+
+
+def _correlation(row: MetricAgreement, name: str, value: float | None) -> str:
+    interval = row.intervals.get(name)
+    inside = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+    return f"{_RANK_CORRELATIONS[name]} {coefficient(value)}{inside}"
 
 
 def agreement_said(found: Sequence[MetricAgreement], whom: str) -> str:

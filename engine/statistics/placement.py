@@ -150,8 +150,8 @@ def measured(
     """Every metric with rows, then the pooled ones, which have none of their own. `judge_of` names a judge."""
     found = {(one.protocol, one.metric): one for one in rows}
     for name, one in found.items():
-        metric = known.get(name, Metric(name=one.metric))
-        own = among[one.protocol].of(one, everywhere=name in known and metric.everywhere)
+        metric = known.get(name, Metric(name=one.metric, everywhere=False))
+        own = among[one.protocol].of(one, metric)
         yield Measured(
             protocol=one.protocol, metric=metric, judge=judge_of(one.protocol), among=own, rows=(one,)
         )
@@ -160,12 +160,12 @@ def measured(
             continue
         names = [(protocol, part) for part in metric.ratio]
         over, below = (found[name] for name in names)
-        shared = among[protocol].of(over, everywhere=True).both(among[protocol].of(below, everywhere=True))
+        tops, bottoms = (among[protocol].of(found[name], known[name]) for name in names)
         yield Measured(
             protocol=protocol,
             metric=metric,
             judge=judge_of(protocol),
-            among=shared,
+            among=tops.both(bottoms),
             rows=(over, below),
             parts=tuple(known[name] for name in names),
         )

@@ -62,11 +62,14 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     undue: dict[str, frozenset[str]] = {}
     samples: dict[str, int] = {}
 
-    def of(self, rows: MetricRows, *, everywhere: bool) -> "Selection":
-        """The selection of the metric of `rows`: the systems and tasks that have it, and those without any row.
+    def of(self, rows: MetricRows, metric: Metric) -> "Selection":
+        """The selection of `metric`, which has these `rows`: the systems and tasks that have it, or have no row at all.
 
-        A metric that is some tasks' own (not `everywhere`) is not expected of a task that nobody reported on.
+        A metric that is some tasks' own (not `everywhere`) is not expected of a task that nobody reported on, and a
+        resource, which reports need not state, of every task.
         """
+        if metric.kind == "resource":
+            return self
         tasks = {rows.tasks[at] for at in np.flatnonzero(np.bincount(rows.task)).tolist()}
         tasks |= self.worst.get(rows.metric, {}).keys()
         systems = {rows.systems[at] for at in np.flatnonzero(np.bincount(rows.system)).tolist()}
@@ -78,7 +81,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             tasks=tuple(
                 one
                 for one in self.tasks
-                if one not in lacking and (one in tasks or (everywhere and one not in self.reported))
+                if one not in lacking and (one in tasks or (metric.everywhere and one not in self.reported))
             ),
             without_gold=self.without_gold | lacking,
         )
@@ -227,7 +230,7 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, bad_is_high: bool) 
     shape = (len(among.systems), len(names))
     cell, kept = _cells(rows, among.systems, names)
     values, ends = rows.values[kept], _ends(metric, among.worst.get(rows.metric, {}), names)
-    scored = ~np.isnan(values)
+    scored, descriptive = ~np.isnan(values), metric.kind != "quality"
     size = shape[0] * shape[1]
     present = np.bincount(cell, minlength=size).reshape(shape)
     n_scored = np.bincount(cell[scored], minlength=size).reshape(shape)
@@ -252,7 +255,6 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, bad_is_high: bool) 
     if metric.clip is not None:
         bounds, worst = [np.clip(one, *metric.clip) for one in bounds], np.clip(worst, *metric.clip)
         published = np.clip(published, *metric.clip)
-    descriptive = metric.kind != "quality"
     if descriptive:
         bounds = [published, published]
     return Filled(
@@ -268,9 +270,12 @@ def fill(rows: MetricRows, metric: Metric, among: Selection, bad_is_high: bool) 
         n_total=slots.sum(axis=1),
         n_scored=n_scored.sum(axis=1),
         unscored=_reasons(
-            rows.reasons, cell[~scored] // max(1, shape[1]), rows.reason[kept][~scored], absent
+            rows.reasons,
+            cell[~scored] // max(1, shape[1]),
+            rows.reason[kept][~scored],
+            absent * (not descriptive),
         ),
-        not_submitted=_not_submitted(among, absent),
+        not_submitted=() if descriptive else _not_submitted(among, absent),
         clip=metric.clip,
         descriptive=descriptive,
     )
