@@ -1,9 +1,9 @@
 """How often tiers and sentences claim a difference that is not there, and how often they find one that is.
 
-Systems have scores on the same tasks: of normal noise, of skewed noise (exponential), or right and wrong (0 and 1). Where
-all are equally good, any tier but the first, and any sentence of `compare` that says that one is better, is a false
-alarm; the chance of one must not exceed alpha. The power is that of one pair of systems whose means are one standard
-deviation apart (of scores of 0 and 1: 0.75 and 0.25), as measured: nothing promises it.
+Systems have scores on the same tasks: of normal noise, of skewed noise (exponential), or right and wrong (0 and 1).
+Where all are equally good, any tier but the first, and any sentence of `compare` that says that one is better, is a
+false alarm; the chance of one must not exceed alpha. The power is that of one pair of systems whose means are one
+standard deviation apart (of scores of 0 and 1: 0.75 and 0.25), as measured: nothing promises it.
 
     python -m benchmarks.claims
 
