@@ -51,6 +51,8 @@ def samples_of(rows: MetricRows, metric: Metric, due: Mapping[str, int]) -> Samp
     k is the number of samples that are `due` of the system, or its most for any task where that is one. A sample's
     value is the mean of its repeats, what is missing at its worst.
     """
+    if np.bincount(rows.system * len(rows.tasks) + rows.task).max(initial=0) < 2:
+        return Samples()  # found without sorting what may be a million rows
     end = worst_end(metric)
     bound = rows.values if end is None else rows.low if end == "low" else rows.high
     values: Floats = np.where(np.isnan(bound), rows.values, bound)
@@ -63,39 +65,40 @@ def samples_of(rows: MetricRows, metric: Metric, due: Mapping[str, int]) -> Samp
     cases, case = np.unique(reports[:2], axis=1, return_inverse=True)
     report, case = report.reshape(-1), case.reshape(-1)  # flat in every numpy 2
     means: Floats = np.bincount(report, weights=values) / np.bincount(report)
+    place = np.arange(case.size) - np.searchsorted(
+        case, case
+    )  # reports are in order of system, task and sample
+    counts = np.bincount(case)
+    by_case, by_report = _spread(means, case, cases[0]), _spread(values, report, reports[0])
     best_of, scatter = list[BestOf](), list[Scatter]()
-    by_case = _spread(means, case, cases[0])
-    by_report = _spread(values, report, reports[0])
     for number in np.unique(system).tolist():
-        name, own = rows.systems[number], np.flatnonzero(cases[0] == number)
-        several = [means[case == one] for one in own.tolist()]  # in order of samples
-        most = due.get(name, 1) if due.get(name, 1) > 1 else max(map(len, several))
-        best_of += _best(name, several, most, metric.lower_is_better)
+        name, own = rows.systems[number], cases[0] == number
+        most = due.get(name, 1) if due.get(name, 1) > 1 else int(counts[own].max())
         scatter.append(Scatter(name, by_case.get(number), by_report.get(number)))
+        if most > 1:
+            whole = np.flatnonzero(own & (counts >= most))
+            kept = np.isin(case, whole)
+            samples = np.full((whole.size, int(counts[whole].max(initial=most))), np.nan)
+            samples[np.searchsorted(whole, case[kept]), place[kept]] = means[kept]
+            best_of += _best(name, samples, most, int(own.sum()), metric.lower_is_better)
     told = any(one.samples is not None or one.repeats is not None for one in scatter)
     return Samples(tuple(best_of), tuple(scatter) if told else ())
 
 
-def _best(name: str, several: Sequence[Floats], most: int, lower_is_better: bool) -> list[BestOf]:
-    """The best of 1 to `most` samples, over the tasks that have so many."""
-    if most < 2:
-        return []
-    whole = [samples for samples in several if len(samples) >= most]
+def _best(name: str, samples: Floats, most: int, n_tasks: int, lower_is_better: bool) -> list[BestOf]:
+    """The best of 1 to `most` of the `samples` [T, n] of the tasks that have so many, NaN last."""
     sign = -1.0 if lower_is_better else 1.0
-    matrix = np.full((len(whole), max(map(len, whole), default=0)), np.nan)
-    for row, samples in enumerate(whole):
-        matrix[row, : len(samples)] = sign * samples
     found = []
     for k in range(1, most + 1):
-        at = pass_at_k(matrix, k) if whole else None
+        best = pass_at_k(sign * samples, k) if len(samples) else None
         found.append(
             BestOf(
                 system=name,
                 k=k,
-                value=None if at is None else figure(sign * float(at.unbiased.mean())),
-                first=None if at is None else figure(sign * float(at.best_of_k.mean())),
-                n_scored=len(whole),
-                n_tasks=len(several),
+                value=None if best is None else figure(sign * float(best.unbiased.mean())),
+                first=None if best is None else figure(sign * float(best.best_of_k.mean())),
+                n_scored=len(samples),
+                n_tasks=n_tasks,
             )
         )
     return found
