@@ -111,6 +111,7 @@ def test_columns_appear_only_where_they_hold_something(folder, tmp_path):
         "value",
         "interval",
         "bounds",
+        "as published",
         "tier",
         "scored",
         "unscored",

@@ -199,7 +199,8 @@ def comparison_said(found: Comparison) -> str:
     """Which of two systems is better by all that the protocols are ranked by, or that was asked for, if either is."""
     heads = [metric for metric in found.metrics if not metric.exploratory]
     if not heads:
-        return f"{found.a} and {found.b} have no metric in common that ranks."
+        ranks = " that ranks" if found.metrics else ""
+        return f"{found.a} and {found.b} have no metric in common{ranks}."
     said = "; ".join(_compared(found.a, found.b, row) for row in heads)
     return f"{said}."
 
