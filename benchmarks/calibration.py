@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adjudge.engine.work.resolver import BATCHES
+from adjudge.engine.runs.resolver import BATCHES
 from adjudge.scoring.kernels.comparison.confidence_sequences import confidence_sequence
 from adjudge.scoring.kernels.comparison.corrections import powered_means
 from benchmarks.timing import Row, alone, main

@@ -13,11 +13,9 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.fetchers.media import kind_of
+from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extraction, Extractor
 from adjudge.fetchers.urls import storable
-
-__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "Unreadable", "decode", "excess", "extract"]
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _IN_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I | re.A)
@@ -35,7 +33,9 @@ def decode(body: bytes, content_type: str) -> str:
     for mark, encoding in _BOMS:
         if body.startswith(mark):
             return body.decode(encoding, "replace")
-    declared = _declared(body, content_type)
+    labels = [match[1] for match in [_IN_HEADER.search(content_type)] if match]
+    labels += [match[1].decode() for match in [_IN_BODY.search(body[:4096])] if match]
+    declared = [name for name in map(_python_name, labels) if name]
     if not any(encoding.startswith(_ASCII_ALIKE) for encoding in declared):
         declared.insert(0, "utf-8")
     for encoding in declared:
@@ -44,12 +44,6 @@ def decode(body: bytes, content_type: str) -> str:
         except UnicodeError:
             continue
     return body.decode(_python_name(detect_encoding(body)) or "utf-8", "replace")
-
-
-def _declared(body: bytes, content_type: str) -> list[str]:
-    labels = [match[1] for match in [_IN_HEADER.search(content_type)] if match]
-    labels += [match[1].decode() for match in [_IN_BODY.search(body[:4096])] if match]
-    return [name for name in map(_python_name, labels) if name]
 
 
 def _python_name(label: str | None) -> str | None:

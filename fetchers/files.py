@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["file_name", "whole_file", "write_whole"]
-
 _SAFE = " ()[]{},;:=+@!'&~"
 _MAX_BYTES = 200
 

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["SingleFlight", "forgotten", "shared", "together"]
-
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 

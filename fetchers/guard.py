@@ -21,17 +21,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.urls import WEB_PORTS, Allowed, split_url
 
-__all__ = [
-    "NO_SUCH_NAME",
-    "Blocked",
-    "Guard",
-    "NameServers",
-    "NamesUnavailable",
-    "Others",
-    "Resolve",
-    "is_public",
-]
-
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """A host and port to addresses. Raises socket.gaierror."""
 

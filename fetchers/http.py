@@ -20,14 +20,21 @@ import msgspec
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
 from adjudge.fetchers.downloader import Download, Downloader
-from adjudge.fetchers.failures import ACCEPT_ENCODING, Body, Failure, boundary, receive, status_failure
+from adjudge.fetchers.failures import (
+    ACCEPT_ENCODING,
+    Body,
+    Failure,
+    bar_of_headers,
+    bar_of_text,
+    boundary,
+    receive,
+    status_failure,
+)
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
-from adjudge.fetchers.media import may_be_read, media_type
-from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
 from adjudge.fetchers.politeness import Robots, Turn, Turns, retry_after
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Budget, Extractor
@@ -41,8 +48,6 @@ from adjudge.fetchers.urls import (
     split_url,
     storable,
 )
-
-__all__ = ["HttpFetcher"]
 
 
 async def download(downloader: Downloader, url: NormalURL, guard: Guard) -> tuple[NormalURL, Download]:
@@ -293,12 +298,9 @@ class HttpFetcher(Fetcher):
         if self._downloader is None or journey.direct:
             return await self._request(journey.url, turn)
         turn.sent()
-        return await self._download(self._downloader, journey.url)
-
-    async def _download(self, downloader: Downloader, url: NormalURL) -> "_Document":
-        final, found = await download(downloader, url, self._guard)
+        final, found = await download(self._downloader, journey.url, self._guard)
         if found.status_code < 500:
-            self._others.worked(site_of(url), public=self._public(url))
+            self._others.worked(site_of(journey.url), public=self._public(journey.url))
         failure = status_failure(found.status_code, "")
         if failure is not None:
             raise failure

@@ -7,8 +7,6 @@ import msgspec
 
 from adjudge.fetchers.process import Extractor
 
-__all__ = ["DEFAULT_LIMITS", "DEFAULT_TIMEOUTS", "Limits", "Timeouts"]
-
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bounds on what is done at once and on what one page may cost."""

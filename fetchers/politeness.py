@@ -15,8 +15,6 @@ from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.urls import NormalURL, join_url
 
-__all__ = ["Robots", "Turn", "Turns", "retry_after"]
-
 _MANY_SITES = 4096
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 

@@ -5,8 +5,6 @@ import msgspec
 from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.process import ADDRESS_SPACE, Budget, Extraction, Extractor, Job, Reply, WorkerPool
 
-__all__ = ["ExtractorPool"]
-
 
 class ExtractorPool:
     """At most `workers` processes, started when first needed, each reading one body at a time.

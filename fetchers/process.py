@@ -22,20 +22,6 @@ from typing import BinaryIO, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
-__all__ = [
-    "ADDRESS_SPACE",
-    "Budget",
-    "Extraction",
-    "Extractor",
-    "Job",
-    "PoolError",
-    "Reply",
-    "WorkerPool",
-    "answer_jobs",
-    "at_most",
-    "resident",
-]
-
 
 class Budget:
     """The seconds that all requests of a page may take together; waiting between them is free."""
@@ -253,7 +239,10 @@ def answer_jobs(answer: Callable[[bytes], bytes], address_space: int, warm: Call
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
-    _silence()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
     warm()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)
@@ -291,11 +280,3 @@ def _send(sink: BinaryIO, payload: bytes) -> None:
     sink.write(LENGTH.pack(len(payload)))
     sink.write(payload)
     sink.flush()
-
-
-def _silence() -> None:
-    """Nothing a library prints may end up between two frames."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)

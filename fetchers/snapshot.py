@@ -16,31 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from adjudge.fetchers.barriers import bar_of_text
-from adjudge.fetchers.failures import Failure, status_failure
+from adjudge.fetchers.failures import Failure, bar_of_text, status_failure
 from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
-from adjudge.fetchers.media import media_type
-from adjudge.fetchers.page import Fetcher, Page, PageReason, failed
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storable
-
-__all__ = [
-    "INDEX",
-    "Entry",
-    "RejectedEntry",
-    "SnapshotError",
-    "SnapshotFetcher",
-    "entry_of",
-    "new_folder",
-    "read_index",
-    "render",
-    "unrender",
-    "write_index",
-    "write_pages",
-]
 
 INDEX = "index.jsonl"
 _RENDERED = ("<!DOCTYPE html>\n<meta charset=utf-8>\n<pre>", "</pre>\n")

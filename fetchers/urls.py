@@ -18,21 +18,6 @@ from urllib.parse import quote, unquote_to_bytes, urljoin
 
 import idna
 
-__all__ = [
-    "MAX_URL",
-    "WEB_PORTS",
-    "Allowed",
-    "MalformedURL",
-    "NormalURL",
-    "join_url",
-    "normalise_url",
-    "printable",
-    "site_of",
-    "split_url",
-    "storable",
-    "worker_of",
-]
-
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 

@@ -18,15 +18,12 @@ import msgspec
 from adjudge.fetchers.failures import Failure, receive, status_failure
 from adjudge.fetchers.files import whole_file
 from adjudge.fetchers.limits import DEFAULT_LIMITS
-from adjudge.fetchers.media import media_type
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, media_type
 from adjudge.fetchers.snapshot import Entry, SnapshotError, entry_of, new_folder, render, write_index
 from adjudge.fetchers.urls import MalformedURL, NormalURL, join_url, normalise_url
 
 if TYPE_CHECKING:
     from adjudge.fetchers.warc_records import Record
-
-__all__ = ["unpack_warc", "write_warc"]
 
 PAGE = "application/vnd.adjudge.page+json"
 MAX_PAGES = 1_000_000

@@ -13,8 +13,6 @@ from warcio.statusandheaders import StatusAndHeadersParser
 from adjudge.fetchers.snapshot import SnapshotError
 from adjudge.fetchers.urls import storable
 
-__all__ = ["Record", "WarcError", "records"]
-
 _MAX_LINE = 64 << 10
 _MAX_HEADERS = 256 << 10
 # Web pages compress to a tenth; a file that grows beyond this is made to fill memory or disk.

@@ -13,8 +13,6 @@ from lxml import etree
 from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.fetchers.process import Extractor, Job, Reply, answer_jobs, at_most, resident
 
-__all__ = ["main"]
-
 # What parsers raise on broken input. Anything else ends the process, which is the outer boundary.
 _PARSER_ERRORS = (
     ArithmeticError,

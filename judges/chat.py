@@ -19,17 +19,6 @@ from adjudge.judges.question import Answer, Context, Media, Question
 from adjudge.judges.schema import Schema, UnparseableReply, decode, shape
 from adjudge.prompts import Prompt, PromptBook
 
-__all__ = [
-    "Message",
-    "content_parts",
-    "continued",
-    "messages",
-    "prompt_digests",
-    "read_reply",
-    "secret_from_environment",
-    "without_reasoning",
-]
-
 A = TypeVar("A", bound=Answer)
 
 Message = dict[str, str]

@@ -20,18 +20,6 @@ from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
 from adjudge.prompts import PromptBook
 
-__all__ = [
-    "BrokenReply",
-    "Completion",
-    "Form",
-    "Model",
-    "Requests",
-    "complaint",
-    "completion",
-    "models",
-    "retry_after",
-]
-
 A = TypeVar("A", bound=Answer)
 T = TypeVar("T")
 

@@ -15,8 +15,6 @@ import numpy as np
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, decode
 
-__all__ = ["Labels", "distribution", "expected_answer", "labels_of"]
-
 A = TypeVar("A", bound=Answer)
 
 NextToken = Callable[[tuple[int, ...], tuple[int, ...]], Awaitable[Mapping[int, float]]]

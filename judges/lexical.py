@@ -25,18 +25,6 @@ import msgspec
 from adjudge.judges.judgment import Asked, JudgeIdentity, Reply
 from adjudge.judges.question import Answer, Question
 
-__all__ = [
-    "LexicalJudge",
-    "coverage",
-    "figures",
-    "has_content",
-    "names",
-    "passages",
-    "remembered",
-    "sentences",
-    "terms",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

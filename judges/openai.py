@@ -35,12 +35,10 @@ from adjudge.judges.completions import BrokenReply, Completion, Form, Model, Req
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.judgment import PROBE_SECONDS, Asked, JudgeIdentity, JudgeReason, Probe, Reply, Verdict
 from adjudge.judges.question import Answer, Question
+from adjudge.judges.queue import Slots
 from adjudge.judges.schema import UnparseableReply, decode, json_schema
 from adjudge.judges.server import OpenAIConfig, Received, Server
-from adjudge.judges.slots import Slots
 from adjudge.prompts import PromptBook
-
-__all__ = ["OpenAIJudge"]
 
 _log = logging.getLogger(__name__)
 
@@ -115,18 +113,13 @@ def refused_parameter(status: int, said: str) -> Fatal | None:
         return None
     lowered = said.lower()
     if "max_tokens" in lowered:
-        return _without_max_tokens(lowered)
+        found = _OTHER_LIMIT.search(lowered)
+        name = found[0] if found else "max_completion_tokens"
+        fix = f"add two lines to judge: `omit: [max_tokens]` and `request: {{{name}: {_LIMIT}}}`"
+        return Fatal("refuses_max_tokens", fix)
     if "temperature" in lowered:
         return _TEMPERATURE
     return _SEED if re.search(r"\bseed\b", lowered) else None
-
-
-def _without_max_tokens(said: str) -> Fatal:
-    """The lines to add to the configuration, with the server's name for the limit."""
-    found = _OTHER_LIMIT.search(said)
-    name = found[0] if found else "max_completion_tokens"
-    fix = f"add two lines to judge: `omit: [max_tokens]` and `request: {{{name}: {_LIMIT}}}`"
-    return Fatal("refuses_max_tokens", fix)
 
 
 def is_about_format(status: int, said: str) -> bool:

@@ -30,8 +30,6 @@ from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, schema_of
 
-__all__ = ["PanelJudge", "combined", "same_family"]
-
 A = TypeVar("A", bound=Answer)
 
 
@@ -149,17 +147,3 @@ def _agreement(votes: list[tuple[list[Any], Any]]) -> float:
         for j in range(i + 1, len(values))
     ]
     return sum(pairs) / len(pairs) if pairs else 1.0
-
-
-def same_family(judge: str, systems: Sequence[str]) -> list[str]:
-    """The `systems` whose names hold the family name of a `judge` model: its first word of three letters or more."""
-    model = judge.rsplit("/", 1)[-1].lower()
-    word = ""
-    for char in model + " ":
-        if char.isalpha():
-            word += char
-        elif len(word) >= 3:
-            break
-        else:
-            word = ""
-    return [system for system in systems if len(word) >= 3 and word in system.lower()]

@@ -1,7 +1,5 @@
 """Counts in words."""
 
-__all__ = ["plural"]
-
 
 def plural(count: int, noun: str, many: str = "") -> str:
     """`count` with its `noun`: "1 task", "2 tasks", "1,000 tasks". `many` is a plural that does not end in -s alone."""

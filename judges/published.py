@@ -30,6 +30,8 @@ __all__ = [
     "Template",
     "UnreadableReply",
     "Wording",
+    "Wordings",
+    "digests",
 ]
 
 MAX_FILE_BYTES = 4_000_000
@@ -356,6 +358,15 @@ class Wording(msgspec.Struct, frozen=True):
         identity = (digests, parameters)
         digest = hashlib.blake2b(msgspec.msgpack.encode(identity), digest_size=16)
         return cls(turns, parameters, digest.digest())
+
+
+Wordings = Mapping[str, Wording]
+"""The requests of one checkout, by what they are for."""
+
+
+def digests(protocol: str, parts: Mapping[str, Wording | Template]) -> dict[str, str]:
+    """The digests (hex) of all that `protocol` may send, by what it is for."""
+    return {f"{protocol}.{name}": part.digest.hex() for name, part in parts.items()}
 
 
 class PublishedQuestion(Question[Said], Generic[T], frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
-"""Chooses the next question to send to a judge, to use its prefix cache: questions about one context go together.
+"""Limits how many questions are out at once, and chooses the next: by priority and arrival alone, or by context.
 
+`Slots` knows nothing of contexts. `ContextQueue` sends questions about one context together, for the prefix cache.
 Waiting questions are grouped by context. Of a cold context one question, the leader, goes first; its followers wait
 until the leader's prompt is in the cache, and get ready meanwhile (their prompts are made, say). A context is started
 only when everything about the contexts already started fits into the cache beside it, so that a small cache does not
@@ -14,7 +15,52 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
-__all__ = ["ContextQueue", "Turn"]
+
+class Slots:
+    """`total` slots, given to callers: by priority (lower first), then by arrival. One event loop."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self._free = total
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = count()
+
+    async def acquire(self, priority: int = 0) -> None:
+        """Take a slot, waiting for one if need be. A caller that is cancelled while waiting holds none."""
+        if self._free > 0:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (priority, next(self._arrivals), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # the slot was handed over before the cancellation arrived
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give a slot back: to the first caller that still waits, else to the next that comes."""
+        self._free += 1
+        self._hand_out()
+
+    @property
+    def in_use(self) -> int:
+        """How many are taken; more than `total` for a while after `total` was lowered."""
+        return self.total - self._free
+
+    def resize(self, total: int) -> None:
+        """Change the number of slots to `total`. Those taken stay taken until they are given back."""
+        self._free += total - self.total
+        self.total = total
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._free > 0 and self._waiting:
+            _, _, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                self._free -= 1
 
 
 class Turn:
@@ -132,7 +178,22 @@ class ContextQueue:
             yield turn
             turn.warm()
         finally:
-            self._leave(group, entry)
+            if entry.timer is not None:
+                entry.timer.cancel()
+            group.own -= entry.own
+            if entry.go.done() and not entry.go.cancelled():
+                group.in_flight -= 1
+                self._in_flight -= 1
+            else:
+                entry.go.cancel()
+                self._near -= entry.waits_near
+            if not group.in_flight and group.first() is None and self._groups.get(group.context) is group:
+                del self._groups[group.context]
+                self._begun.pop(group.context, None)
+            if self._idle is not None and not self._in_flight:
+                self._idle.set_result(None)
+                self._idle = None
+            self._send()
 
     async def pause(self) -> None:
         """Send nothing more, until `resume`; returns when nothing is out. The bound waits too."""
@@ -161,25 +222,6 @@ class ContextQueue:
             heapq.heappush(self._cold, _Ranked(entry.rank, group))
         self._send()
         return entry
-
-    def _leave(self, group: _Group, entry: _Entry) -> None:
-        """`entry` is answered, failed, or no longer waits."""
-        if entry.timer is not None:
-            entry.timer.cancel()
-        group.own -= entry.own
-        if entry.go.done() and not entry.go.cancelled():
-            group.in_flight -= 1
-            self._in_flight -= 1
-        else:
-            entry.go.cancel()
-            self._near -= entry.waits_near
-        if not group.in_flight and group.first() is None and self._groups.get(group.context) is group:
-            del self._groups[group.context]
-            self._begun.pop(group.context, None)
-        if self._idle is not None and not self._in_flight:
-            self._idle.set_result(None)
-            self._idle = None
-        self._send()
 
     def _expire(self, group: _Group, entry: _Entry) -> None:
         entry.overdue = True

@@ -17,17 +17,6 @@ import msgspec
 from adjudge.judges.plural import plural
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
-__all__ = [
-    "AnswerTypeError",
-    "UnparseableReply",
-    "decode",
-    "json_schema",
-    "max_tokens",
-    "most_tokens",
-    "schema_of",
-    "shape",
-]
-
 A = TypeVar("A", bound=Answer)
 Schema = dict[str, Any]
 
@@ -308,7 +297,12 @@ def _typed(question: Question[A], text: str) -> A:
         value = getattr(answer, field)
         if isinstance(value, dict):
             if list(value) != list(numbered(question.count)):
-                _check_keys(value, question.count, field)
+                wanted = set(numbered(question.count))
+                missing, unknown = sorted(wanted - value.keys()), sorted(value.keys() - wanted)
+                if missing:
+                    raise UnparseableReply(f"{field}: {', '.join(missing)} missing")
+                if unknown:
+                    raise UnparseableReply(f"{field}: {plural(len(unknown), 'unknown key')}")
             for key, item in value.items():
                 if isinstance(item, Answer):
                     _check_choices(item, question.options, f"{field}.{key}.")
@@ -327,15 +321,6 @@ def _choice_fields(answer: type[Answer]) -> frozenset[str]:
     """Names of the fields of type `Choice`."""
     kinds = get_type_hints(answer, include_extras=True)
     return frozenset(name for name, kind in kinds.items() if kind == Choice)
-
-
-def _check_keys(items: dict[str, object], count: int, field: str) -> None:
-    wanted = set(numbered(count))
-    missing, unknown = sorted(wanted - items.keys()), sorted(items.keys() - wanted)
-    if missing:
-        raise UnparseableReply(f"{field}: {', '.join(missing)} missing")
-    if unknown:
-        raise UnparseableReply(f"{field}: {plural(len(unknown), 'unknown key')}")
 
 
 @cache

@@ -10,8 +10,6 @@ from adjudge.judges.chat import read_reply
 from adjudge.judges.judgment import Asked, JudgeIdentity, JudgeReason, Reply
 from adjudge.judges.question import Answer, Question
 
-__all__ = ["Opinion", "ScriptedJudge"]
-
 A = TypeVar("A", bound=Answer)
 
 # An answer; a raw reply's text (read as a server's would be); a reason for having none; or a whole reply.

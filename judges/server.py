@@ -23,16 +23,6 @@ from adjudge.judges.completions import Model, complaint, models, retry_after
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, JudgeReason, Omitted, Redaction, shown_url
 
-__all__ = [
-    "MAX_BODY_BYTES",
-    "ConnectionFailed",
-    "Connections",
-    "OpenAIConfig",
-    "Received",
-    "Response",
-    "Server",
-]
-
 ADDRESSES_S = 60.0  # that the addresses of the host's name are kept
 IDLE_S = 15.0  # then a connection may be dead without a word: routers forget it
 MAX_BARE_BYTES = 65_536  # of a response, one after the other without a byte of its body
@@ -333,8 +323,26 @@ class Server:
     def __init__(self, config: OpenAIConfig) -> None:
         self.where = shown_url(config.url)
         self.key_name = config.api_key_env
-        self.url = _endpoint(config.url, self.where)
-        self._key = _api_key(config.api_key_env)
+        try:
+            url = URL(config.url)
+            port = url.port  # read here, where an invalid one raises
+        except ValueError:
+            raise JudgeError(
+                f"judge url {self.where!r}: invalid; it must look like http://127.0.0.1:8000/v1"
+            ) from None
+        if url.scheme not in ("http", "https") or not url.host or port is None:
+            raise JudgeError(f"judge url {self.where!r}: must look like http://127.0.0.1:8000/v1")
+        if url.user or url.password:
+            raise JudgeError(
+                f"judge url on {url.host}: remove the credentials and put the key into the environment"
+            )
+        self.url = (url / "chat" / "completions").with_query(url.query)
+        key = os.environ.get(config.api_key_env, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise JudgeError(
+                f"environment variable {config.api_key_env}: contains characters that are invalid in a key"
+            )
+        self._key = key
         self._config = config
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "adjudge"}
@@ -392,28 +400,3 @@ class Server:
             return Received(seconds, response.status, response.body and self.redacted.body(response.body))
         said = complaint(response.body or b"", self.redacted)
         return Received(seconds, response.status, said=said, retry_after=response.retry_after)
-
-
-def _endpoint(base: str, shown: str) -> URL:
-    try:
-        url = URL(base)
-        port = url.port  # read here, where an invalid one raises
-    except ValueError:
-        raise JudgeError(
-            f"judge url {shown!r}: invalid; it must look like http://127.0.0.1:8000/v1"
-        ) from None
-    if url.scheme not in ("http", "https") or not url.host or port is None:
-        raise JudgeError(f"judge url {shown!r}: must look like http://127.0.0.1:8000/v1")
-    if url.user or url.password:
-        raise JudgeError(
-            f"judge url on {url.host}: remove the credentials and put the key into the environment"
-        )
-    return (url / "chat" / "completions").with_query(url.query)
-
-
-def _api_key(variable: str) -> str:
-    """The key in the environment; empty if there is none."""
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise JudgeError(f"environment variable {variable}: contains characters that are invalid in a key")
-    return key

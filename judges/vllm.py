@@ -48,8 +48,6 @@ from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
 from adjudge.judges.vllm_engine import EngineFailure, Generated, Sampling, VLLMEngine
 from adjudge.prompts import PromptBook
 
-__all__ = ["VLLMConfig", "VLLMJudge", "identity_of"]
-
 _log = logging.getLogger(__name__)
 
 _WEIGHTS = frozenset({".bin", ".gguf", ".pt", ".safetensors"})

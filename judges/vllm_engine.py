@@ -16,8 +16,6 @@ from adjudge.judges.chat import Message
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import JudgeReason, Usage
 
-__all__ = ["EngineFailure", "Generated", "Sampling", "VLLMEngine"]
-
 _NOT_INSTALLED = (
     "judge: vllm 0.29 or newer is not installed: pip install 'adjudge[vllm]', "
     "or ask a server: openai:http://HOST:PORT/v1#MODEL"
@@ -62,7 +60,10 @@ class VLLMEngine:
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self._tokenizer = engine.get_tokenizer()
-        self._control = _control_tokens(self._tokenizer)
+        added = getattr(self._tokenizer, "added_tokens_decoder", {}).values()
+        control = {*self._tokenizer.all_special_tokens, *(str(token) for token in added if token.special)}
+        longest_first = sorted(map(re.escape, filter(None, control)), key=len, reverse=True)
+        self._control = re.compile("|".join(longest_first) or "(?!)")
         self._requests = count()
         self._pieces: dict[str, tuple[int, ...]] = {}
         cache = engine.vllm_config.cache_config
@@ -125,7 +126,21 @@ class VLLMEngine:
         self, prompt: Sequence[int], sampling: Sampling, priority: int, on_first: Callable[[], None]
     ) -> Generated:
         """Continue `prompt`; `on_first` is called when its first token is there. Cancelled, it is aborted."""
-        parameters = _parameters(sampling)
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        constraint = None
+        if sampling.schema is not None:
+            constraint = StructuredOutputsParams(json=sampling.schema, disable_any_whitespace=True)
+        parameters = SamplingParams(
+            temperature=sampling.temperature,
+            seed=sampling.seed,
+            max_tokens=sampling.max_tokens,
+            structured_outputs=constraint,
+            logprob_token_ids=None if sampling.labels is None else list(sampling.labels),
+            output_kind=RequestOutputKind.DELTA,
+            stream_interval=sampling.max_tokens,  # two outputs: the first token, and the rest
+        )
         text: list[str] = []
         tokens = cached = 0
         logprobs: dict[int, float] = {}
@@ -211,32 +226,6 @@ def _unimported_main() -> Iterator[None]:
         yield
     finally:
         main.update(hidden)
-
-
-def _parameters(sampling: Sampling) -> object:
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
-
-    constraint = None
-    if sampling.schema is not None:
-        constraint = StructuredOutputsParams(json=sampling.schema, disable_any_whitespace=True)
-    return SamplingParams(
-        temperature=sampling.temperature,
-        seed=sampling.seed,
-        max_tokens=sampling.max_tokens,
-        structured_outputs=constraint,
-        logprob_token_ids=None if sampling.labels is None else list(sampling.labels),
-        output_kind=RequestOutputKind.DELTA,
-        stream_interval=sampling.max_tokens,  # two outputs: the first token, and the rest
-    )
-
-
-def _control_tokens(tokenizer: Any) -> re.Pattern[str]:
-    """Matches the text of this model's control tokens (a role, the end of a turn)."""
-    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
-    control = {*tokenizer.all_special_tokens, *(str(token) for token in added if token.special)}
-    longest_first = sorted(map(re.escape, filter(None, control)), key=len, reverse=True)
-    return re.compile("|".join(longest_first) or "(?!)")
 
 
 def _split(match: re.Match[str]) -> str:

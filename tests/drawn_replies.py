@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 from adjudge.judges.published import Checkout
-from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings
+from adjudge.scoring.deepresearch_bench.published_criteria import criteria_wordings
 from tests.reference_bench import DIMENSIONS, DrawnJudge
 
 __all__ = ["FAILED", "between", "criteria_judge", "drafted", "fact_judge", "marks", "odd", "race_judge"]
@@ -121,8 +121,8 @@ def race_judge(bench: Path) -> DrawnJudge:
 
 def criteria_judge(bench: Path) -> DrawnJudge:
     """Tells the request for weights from those for criteria by how the checkout's templates begin."""
-    wordings = (CriteriaWordings.of(Checkout(bench), language) for language in ("en", "zh"))
-    heads = tuple(one.weights.turns[0][1].pieces[0][0] for one in wordings)
+    wordings = criteria_wordings(Checkout(bench))
+    heads = tuple(wordings[f"criteria.weights.{one}"].turns[0][1].pieces[0][0] for one in ("en", "zh"))
     return DrawnJudge(lambda prompt, by: drafted(prompt.startswith(heads), by))
 
 

@@ -128,16 +128,11 @@ def deepresearch_bench(folder: Path) -> None:
 
 
 def rigorous_bench(folder: Path) -> None:
-    """The example's queries and logs, and recorded results of one system."""
+    """The example's queries and logs."""
     shutil.copytree(shipped("rigorous"), folder / "rigorous_bench")
     queries = folder / "rigorous_bench/DrBench.jsonl"
     read = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
     lines(queries, [row | {"domain": domain} for row, domain in zip(read, ("Energy", "Health"), strict=True)])
-    rows = [
-        {"uid": 1, "IntegratedScore": 30.0, "Quality": 0.5, "SemanticDrift": 0.25, "TrustworthyBoost": 1.0},
-        {"uid": 2, "IntegratedScore": 40.0, "Quality": 0.7, "SemanticDrift": 0.35, "TrustworthyBoost": 1.1},
-    ]
-    lines(folder / "rigorous_results/Eval_sonar.jsonl", rows)
 
 
 def livedrbench(folder: Path) -> None:

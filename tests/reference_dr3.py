@@ -10,7 +10,7 @@ from typing import Any
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring.dr3_eval.dr3 import Gold
-from adjudge.scoring.dr3_eval.published import DR3Wordings
+from adjudge.scoring.dr3_eval.published import dr3_wordings
 from adjudge.scoring.dr3_eval.published_facts import FactWordings, found_sources, place_of, source_key
 from adjudge.scoring.dr3_eval.published_replies import claims_in, depth_in, json_in, supported_in
 from adjudge.scoring.dr3_eval.sandbox import Title, covered, same_title
@@ -219,14 +219,14 @@ def dr3_folder(folder: Path, code: LaidOut = made_checkout) -> Path:
 
 def dr3_judge(repo: Path) -> DrawnJudge:
     """Tells the kinds of requests apart by how the checkout's templates begin; replies are of any quality."""
-    wordings, facts = DR3Wordings.of(str(repo)), FactWordings.of(str(repo))
+    wordings, facts = dr3_wordings(str(repo)), FactWordings.of(str(repo))
     heads = {
         kind: tuple(one.turns[-1][1].pieces[0][0] for one in found)
         for kind, found in (
-            ("depth", wordings.depth),
+            ("depth", [wordings["depth.1"], wordings["depth.2"]]),
             ("claims", [facts.claims]),
-            ("recall", [wordings.recall, wordings.compact]),
-            ("checklist", [wordings.requirements]),
+            ("recall", [wordings["recall"], wordings["compact"]]),
+            ("checklist", [wordings["requirements"]]),
         )
     }
 

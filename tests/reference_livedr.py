@@ -9,7 +9,7 @@ from typing import Any
 from adjudge.engine.formats import livedrbench
 from adjudge.engine.formats.livedrbench import encrypt
 from adjudge.scoring.livedrbench.livedr import Gold
-from adjudge.scoring.livedrbench.published import LiveWordings
+from adjudge.scoring.livedrbench.published import live_wordings
 from tests.grafting import LaidOut, made_checkout
 from tests.reference_bench import DrawnJudge, Figures, ours
 from tests.reference_papers import run_beside, stand_ins, write_json
@@ -124,17 +124,10 @@ def _changed(slot, draw: random.Random, key: str):
 
 def livedr_judge(repo: Path) -> DrawnJudge:
     """Tells the kinds of requests apart by how the checkout's templates begin; replies are of any quality."""
-    found = LiveWordings.of(str(repo))
-    kinds = {
-        "equal": [found.equal],
-        "search": found.search.values(),
-        "match": [found.match],
-        "grades": [found.grades],
-    }
+    found = live_wordings(str(repo))
+    kinds = ("equal", "search.prior-art", "search.entities", "match", "grades")
     heads = [
-        (kind, *(text for text, _ in wording.turns[-1][1].pieces[:2]))
-        for kind, each in kinds.items()
-        for wording in each
+        (kind.partition(".")[0], *(text for text, _ in found[kind].turns[-1][1].pieces[:2])) for kind in kinds
     ]
 
     def draw(prompt: str, by: random.Random) -> str:
@@ -184,7 +177,7 @@ async def scored_by_us(repo: Path, out: Path, judge: DrawnJudge, answers: Path) 
 
 def asked_once(repo: Path, requests: Counter[str]) -> Counter[str]:
     """The requests, but once those that the code sends twice, for recall and for precision."""
-    head = LiveWordings.of(str(repo)).equal.turns[-1][1].pieces[0][0]
+    head = live_wordings(str(repo))["equal"].turns[-1][1].pieces[0][0]
 
     def is_equal(request: str) -> bool:
         said: str = json.loads(request)["messages"][-1]["content"]

@@ -22,7 +22,7 @@ from adjudge.judges.published import Checkout, UnreadableReply
 from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
+from adjudge.scoring.deepresearch_bench.published_criteria import criteria_wordings, published_yardstick
 from adjudge.scoring.deepresearch_bench.published_race import marks_in, shares
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold, Yardstick
 from tests.drawn_replies import FAILED, marks, odd
@@ -233,14 +233,13 @@ async def criteria_by_code(bench: Path, judge: DrawnJudge) -> tuple[Figures, flo
 
 async def criteria_by_us(bench: Path, judge: DrawnJudge) -> Figures:
     """The same by ours."""
-    checkout, found = Checkout(bench), {}
-    wordings = {language: CriteriaWordings.of(checkout, language) for language in ("en", "zh")}
+    wordings, found = criteria_wordings(Checkout(bench)), {}
     asked = OpenAIJudge(OpenAIConfig(url=judge.url, model="judge"), PromptBook(), b"")
     try:
         for row in rows(bench / "data/prompt_data/query.jsonl"):
             task = Task(id=str(row["id"]), prompt=row["prompt"], language=row["language"])
             case = Case(task=task, report=Report(task_id=task.id, system="A", text="A."))
-            made = await published_yardstick(case, RaceGold(), wordings[task.language], DirectTools(asked))
+            made = await published_yardstick(case, RaceGold(), wordings, DirectTools(asked))
             assert isinstance(made, Yardstick)
             criteria = {name: list(map(msgspec.to_builtins, each)) for name, each in made.criteria.items()}
             found[task.id] = [made.weights, criteria]

@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.fetchers.extract import MAX_ATTRIBUTES, MAX_DEPTH, Unreadable, decode, excess, extract
 from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.media import kind_of, may_be_read, media_type
+from adjudge.fetchers.page import kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
 from benchmarks.pages import documents

@@ -15,8 +15,7 @@ from adjudge.engine.store import PageStore, Place
 from adjudge.fetchers.extract import decode
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
-from adjudge.fetchers.media import kind_of, may_be_read, media_type
-from adjudge.fetchers.page import MAX_DETAIL
+from adjudge.fetchers.page import MAX_DETAIL, kind_of, may_be_read, media_type
 from adjudge.fetchers.politeness import retry_after
 from adjudge.fetchers.urls import storable
 from tests.processes import worker_processes

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from adjudge.fetchers.barriers import bar_of_headers, bar_of_text
+from adjudge.fetchers.failures import bar_of_headers, bar_of_text
 from adjudge.fetchers.guard import NameServers, Others
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts

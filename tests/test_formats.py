@@ -15,8 +15,8 @@ from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.formats.dataset import Dataset, FormatError, load_dataset
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.statistics.build import build_leaderboard
-from adjudge.engine.work.choice import chosen_dataset
 from tests.shared_data import shared
 
 PROMPTS = {"1": "Compare the bridges of two towns.", "2": "Who built the mill?"}

@@ -14,10 +14,8 @@ from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.matching.match_claims import (
     Claim,
     ClaimPairs,
-    count_common,
     coverage,
     match_cardinality,
-    match_greedy,
     nested_scores,
     overlap,
 )
@@ -69,34 +67,25 @@ def test_matchings_against_scipy(kind):
 )
 def test_matchings_against_every_assignment(matrices):
     pairs = ClaimPairs.from_matrices(matrices)
-    most, greedy = match_cardinality(pairs), match_greedy(pairs)
+    most = match_cardinality(pairs)
     for number, matrix in enumerate(matrices):
         allowed = np.nan_to_num(matrix, nan=0.0) > 0
         rows, columns = allowed.shape
-        for result in (most, greedy):
-            assert_one_to_one(allowed, split(pairs, result.matched)[number])
+        assert_one_to_one(allowed, split(pairs, most.matched)[number])
         if rows <= 3:
             padded = np.pad(allowed, ((0, 0), (0, rows)))
             choices = permutations(range(columns + rows), rows)
             largest = max(np.count_nonzero(padded[np.arange(rows), list(choice)]) for choice in choices)
             assert most.count[number] == largest
-        assert greedy.count[number] <= most.count[number]
-
-
-def test_greedy_takes_the_first_free_gold_in_order():
-    pairs = ClaimPairs.from_matrices([[[0, 1, 1], [0, 9, 0], [1, 1, 1]], [[1]]])
-    result = match_greedy(pairs)
-    assert result.matched.tolist() == [1, -1, 0, 0] and result.count.tolist() == [2, 1]
 
 
 def test_results_do_not_depend_on_threads(monkeypatch):
     rng = np.random.default_rng(5)
     matrices = [np.floor(rng.random((40, 40)) * 3) for _ in range(80)]
     pairs = ClaimPairs.from_matrices(matrices)
-    several = [match(pairs).matched for match in (match_greedy, match_cardinality)]
+    several = match_cardinality(pairs).matched
     monkeypatch.setattr("adjudge.scoring.kernels.base.arrays.available_threads", lambda: 1)
-    for match, matched in zip((match_greedy, match_cardinality), several, strict=True):
-        np.testing.assert_array_equal(match(pairs).matched, matched)
+    np.testing.assert_array_equal(match_cardinality(pairs).matched, several)
 
 
 def test_coverage_is_many_to_many():
@@ -105,9 +94,7 @@ def test_coverage_is_many_to_many():
 
 
 def test_overlap_of_sets():
-    sizes = count_common([[1, 2, 2, 5], [], [7], []], [[2, 5, 9], [1], [7], []])
-    assert [size.tolist() for size in sizes] == [[3, 0, 1, 0], [3, 1, 1, 0], [2, 0, 1, 0]]
-    scores = overlap(*sizes)
+    scores = overlap([3, 0, 1, 0], [3, 1, 1, 0], [2, 0, 1, 0])
     np.testing.assert_allclose(scores.precision, [2 / 3, 0, 1, np.nan])
     np.testing.assert_allclose(scores.recall, [2 / 3, 0, 1, np.nan])
     np.testing.assert_allclose(scores.f1, [2 / 3, 0, 1, np.nan])
@@ -223,12 +210,10 @@ def test_bad_input_is_rejected():
         ClaimPairs(good.row_offsets, good.gold_counts, good.edge_offsets[:-1], good.golds),
         ClaimPairs(good.row_offsets[::-1], good.gold_counts, good.edge_offsets, good.golds),
     ):
-        for match in (match_greedy, match_cardinality, coverage):
+        for match in (match_cardinality, coverage):
             with pytest.raises(KernelError):
                 match(bad)
     with pytest.raises(KernelError):
         overlap([1], [1], [2])
     with pytest.raises(KernelError):
         overlap([1, 2], [1], [1])
-    with pytest.raises(KernelError):
-        count_common([[1]], [])

@@ -7,9 +7,10 @@ import pytest
 from msgspec import Meta
 
 from adjudge.engine.evaluation.asker import Asker, Remembered
+from adjudge.engine.statistics.notes import same_family
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.judges import Answer, Asked, Context, Question, ScriptedJudge
-from adjudge.judges.panel import PanelJudge, same_family
+from adjudge.judges.panel import PanelJudge
 from adjudge.prompts import PromptBook
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.judges.published import UnreadableReply
-from adjudge.scoring.livedrbench.published import Graded, LiveWordings, json_in, match_in, points
+from adjudge.scoring.livedrbench.graded_slots import Graded
+from adjudge.scoring.livedrbench.published import json_in, live_wordings, match_in, points
 from tests.grafting import own_code
 from tests.reference_bench import DrawnJudge, ours, told
 from tests.reference_livedr import (
@@ -75,8 +76,10 @@ async def test_livedr_converts_prose_by_the_published_calls(tmp_path: Path) -> N
     prose = {"question": rows[0]["question"], "prediction": "They were Ann Lee and {nobody}."}
     (tmp_path / "tern.jsonl").write_text(json.dumps(prose))
 
-    wordings = LiveWordings.of(str(repo))
-    answer, conversion = (one.turns[-1][1].pieces[0][0] for one in (wordings.answer, wordings.conversion))
+    wordings = live_wordings(str(repo))
+    answer, conversion = (
+        one.turns[-1][1].pieces[0][0] for one in (wordings["answer"], wordings["conversion"])
+    )
 
     def draw(prompt: str, by: random.Random) -> str:
         if prompt.startswith(f"{answer}They were"):
@@ -97,8 +100,8 @@ async def test_livedr_converts_prose_by_the_published_calls(tmp_path: Path) -> N
 
 def test_more_points_than_keys_have_no_value() -> None:
     gold = [{"a": 1}]
-    assert points([Graded({"a": 1}, {"a": 3, "b": 3}, True)], gold, {}) is None
-    found = points([Graded({"a": 1}, {"a": 3}, True)], gold, {})
+    assert points([Graded(("a",), {"a": 3, "b": 3}, whole=True)], gold, {}) is None
+    found = points([Graded(("a",), {"a": 3}, whole=True)], gold, {})
     assert found is not None and found.f1 == 1
 
 

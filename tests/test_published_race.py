@@ -18,7 +18,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.runs.record import RunRecord
 from adjudge.judges import Context
 from adjudge.scoring.deepresearch_bench.published_criteria import averaged
-from adjudge.scoring.deepresearch_bench.published_race import PublishedMarks, RaceWordings, halves
+from adjudge.scoring.deepresearch_bench.published_race import PublishedMarks, halves, race_wordings
 from tests.made_bench import DIMENSIONS, SYSTEM, made_bench, marked, replying_to
 from tests.mock_openai import MockOpenAI
 from tests.viewing import links, viewing
@@ -231,7 +231,7 @@ async def test_viewer_shows_published_prompt_and_reply(tmp_path: Path) -> None:
 
 
 def test_question_travels_to_a_worker(tmp_path: Path) -> None:
-    wording = RaceWordings.of(str(made_bench(tmp_path / "bench"))).marks["en"]
+    wording = race_wordings(str(made_bench(tmp_path / "bench")))["marks.en"]
     context = Context.of(task_prompt="A task?", article_1="One.")
     question = PublishedMarks(
         context=context, wording=wording, article_2="Two.", criteria_list="{}", attempt=3

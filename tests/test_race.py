@@ -39,13 +39,13 @@ from adjudge.scoring.deepresearch_bench.race import (
 )
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
-    GENERAL_CRITERIA,
     CriteriaDraft,
     Criterion,
     DimensionCriteria,
     DimensionWeights,
     Draft,
     WeightDraw,
+    static_criteria,
 )
 from adjudge.scoring.text.cleaning import Clean, CleanText
 from tests.tools import DirectTools
@@ -224,10 +224,10 @@ async def test_static_criteria_use_the_task_language(language: str, text: str) -
     _, tools = await run(Race(variant="static_criteria"), case(text=text, language=language))
     (question,) = tools.questions
     assert isinstance(question, PairMarks)
-    names = [name for dimension in DIMENSIONS for name, _, _ in GENERAL_CRITERIA[language][dimension]]
+    names = [one.criterion for dimension in DIMENSIONS for one in static_criteria(language)[dimension]]
     assert [criterion.partition(" | ")[2].partition(":")[0] for criterion in question.criteria] == names
     for dimension in DIMENSIONS:
-        assert sum(weight for _, _, weight in GENERAL_CRITERIA[language][dimension]) == pytest.approx(1)
+        assert sum(one.weight for one in static_criteria(language)[dimension]) == pytest.approx(1)
 
 
 def test_lexical_dimension_weights_sum_to_100() -> None:
@@ -546,17 +546,17 @@ def test_every_answer_type_has_a_schema_and_a_bound() -> None:
         assert max_tokens(json_schema(answer, count, True)) < 12_000
 
 
-CRITERION = st.builds(Criterion, st.text(min_size=1, max_size=8), st.just(""), st.floats(0, 1))
+CRITERION = st.builds(Criterion, st.text(min_size=1, max_size=8).map(str.strip), st.just(""), st.floats(0, 1))
 
 
-@given(st.lists(CRITERION, max_size=6), st.text(max_size=8))
+@given(st.lists(CRITERION, max_size=6, unique_by=lambda one: one.criterion), st.text(max_size=8))
 def test_matched_weight_is_a_criterion_weight_or_their_mean(criteria: list[Criterion], text: str) -> None:
     weight = match_weight(text, criteria)
     weights = [criterion.weight for criterion in criteria]
     mean = sum(weights) / len(weights) if weights else 0.0
     assert weight in (*weights, mean)
-    exact = [one.weight for one in criteria if one.criterion.strip() == text.strip()]
-    assert not exact or weight == exact[0]
+    exact = [one.weight for one in criteria if one.criterion == text.strip()]
+    assert not exact or [weight] == exact
 
 
 @given(st.floats(0, 10), st.floats(0, 10))

@@ -276,15 +276,6 @@ def test_latest_dr3_result_counts(tmp_path: Path) -> None:
     assert found["dq", "one"] == 0.9
 
 
-def test_rigorous_results_survive_import_and_export(tmp_path: Path) -> None:
-    rows = [{"uid": 7, "IntegratedScore": 33.5, "Quality": 0.5, "semantic_drift": 0.25, "note": "x"}]
-    file = written(tmp_path / "results/Eval_one.jsonl", rows)
-    found = figures(import_results(tmp_path / "results", "rigorous", tmp_path / "run"))
-    assert (found["integrated", "one"], found["drift", "one"]) == (33.5, 0.25)
-    export_run(tmp_path / "run", "rigorous", tmp_path / "out")
-    assert (tmp_path / "out/Eval_one.jsonl").read_bytes() == file.read_bytes()
-
-
 # Beside runs of our own
 
 
@@ -329,7 +320,6 @@ def test_own_run_exports_what_the_benchmark_would_count(tmp_path: Path, own: Pat
     ("example", "benchmark", "metrics"),
     [
         ("livedrbench", "livedrbench", ("f1", "precision", "recall")),
-        ("rigorous", "rigorous", ("integrated", "quality", "drift", "boost")),
         ("dr3", "dr3-eval", ("ir_uf", "fa_lenient", "cc_lenient", "if")),
     ],
 )
@@ -505,7 +495,7 @@ def test_invalid_row_is_left_out_by_its_place(tmp_path: Path, row: Row, said: st
 
 
 def test_every_benchmark_has_a_reader() -> None:
-    assert BENCHMARKS == ("deepresearch-bench", "livedrbench", "dr3-eval", "rigorous")
+    assert BENCHMARKS == ("deepresearch-bench", "livedrbench", "dr3-eval")
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -514,7 +504,7 @@ def test_every_benchmark_has_a_reader() -> None:
 def test_any_bytes_are_no_results_or_named(benchmark: str, content: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "results/64k/one/001"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("raw_results.jsonl", "one.json", "Eval_one.jsonl", "eval_overall_quality.json"):
+    for name in ("raw_results.jsonl", "one.json", "eval_overall_quality.json"):
         (folder / name).write_bytes(content)
     with pytest.raises(UsageError, match="has no results") as raised:
         import_results(tmp_path / "results", benchmark, tmp_path / "run")

@@ -13,9 +13,9 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.run import RunConfig, Select
 from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
-from adjudge.engine.work.choice import chosen_dataset
 from tests.made_runs import made_run
 from tests.test_formats import LAYOUTS, lines
 

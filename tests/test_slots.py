@@ -3,7 +3,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges.slots import Slots
+from adjudge.judges.queue import Slots
 
 
 async def test_slot_given_to_a_cancelled_waiter_is_passed_on() -> None:

@@ -191,7 +191,7 @@ def every(kind: type) -> set[type]:
 def test_every_question_says_what_it_asks_for() -> None:
     for _, load in (*installed_protocols(), *published_protocols()):
         load()
-    bases = {"Items", "ListedProblems", "PublishedQuestion", "Question", "PublishedPartClean"}
+    bases = {"Items", "ListedProblems", "Numbered", "PublishedQuestion", "Question", "PublishedPartClean"}
     shipped = [one for one in every(Question) if one.__module__.startswith("adjudge.scoring.")]
     lacking = [one for one in shipped if "words" not in vars(one) and one.__name__ not in bases]
     assert len(shipped) > 30 and lacking == []

@@ -8,9 +8,9 @@ import pytest
 
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.errors import LimitReached
+from adjudge.engine.evaluation.budget import Budget
 from adjudge.engine.evaluation.gate import NOT_ASKED, Gate, Patience, RewardTrust, RunTrust
 from adjudge.engine.evaluation.router import Router
-from adjudge.engine.work.budget import Budget
 from adjudge.judges import Asked, JudgeIdentity, Reply, Usage
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import Probe, Ready, Verdict

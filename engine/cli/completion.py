@@ -9,8 +9,6 @@ from argcomplete.completers import BaseCompleter, FilesCompleter
 
 from adjudge.engine.exports.forms import BENCHMARKS, FORMS
 
-__all__ = ["complete"]
-
 _FORMATS = {"adjudge import": BENCHMARKS, "adjudge export": FORMS}
 _files = FilesCompleter()
 

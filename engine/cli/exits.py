@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["DONE", "FAILED", "INCOMPLETE", "INTERRUPTED", "REGRESSED", "USAGE", "beginning", "end"]
-
 DONE, FAILED, USAGE, INCOMPLETE, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 

@@ -18,8 +18,6 @@ from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""

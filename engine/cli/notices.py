@@ -16,8 +16,6 @@ from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import event, is_json
 from adjudge.judges.plural import plural
 
-__all__ = ["print_leaderboard", "rejected", "unfinished"]
-
 _log = logging.getLogger(__name__)
 
 _SHOWN_REJECTED = 20

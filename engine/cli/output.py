@@ -12,16 +12,6 @@ from adjudge.engine.tables.markdown import as_markdown
 from adjudge.engine.tables.table import Table
 from adjudge.engine.tables.terminal import Terminal, on_terminal
 
-__all__ = [
-    "cluster_section",
-    "out",
-    "print_as_table",
-    "print_result",
-    "print_table",
-    "run_config",
-    "select_section",
-]
-
 
 def run_config(options: Namespace) -> RunConfig:
     """The configuration for `evaluate` and `plan`. Raises UsageError."""

@@ -22,8 +22,6 @@ from adjudge.engine.telemetry.logs import event, is_json
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["Step", "counted_on", "following", "progress_on"]
-
 _log = logging.getLogger(__name__)
 
 Step = Callable[[Scorecard], None]

@@ -27,17 +27,15 @@ from adjudge.engine.cluster.supervisor import DEATHS_AT_START
 from adjudge.engine.cluster.workers import Backing, cpus_of_cluster
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.evaluation.gate import Check, Patience
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import Family, Metrics
-from adjudge.engine.work.budget import Spent
 from adjudge.fetchers.flight import shared
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
-
-__all__ = ["Cluster", "Leases", "open_cluster", "shares"]
 
 _log = logging.getLogger(__name__)
 

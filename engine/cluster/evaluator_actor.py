@@ -31,8 +31,6 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["PULSE_SECONDS", "UNWRITTEN", "EvaluatorActor"]
-
 _log = logging.getLogger(__name__)
 
 UNWRITTEN = 2_000  # the most finished cases that wait to be written

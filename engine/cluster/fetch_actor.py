@@ -18,8 +18,6 @@ from adjudge.engine.evaluation.assembly import make_fetcher
 from adjudge.fetchers.page import Fetcher, Page, failed
 from adjudge.fetchers.urls import NormalURL, worker_of
 
-__all__ = ["FetchActor", "Fetchers"]
-
 _LOSSES = 3
 
 

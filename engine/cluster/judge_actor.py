@@ -26,8 +26,6 @@ from adjudge.judges import Answer, Asked, Judge, JudgeIdentity, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, Verdict, probe
 
-__all__ = ["JudgeActor", "Replicas"]
-
 A = TypeVar("A", bound=Answer)
 
 _GATHER_SECONDS = 0.002  # questions and answers within this time travel together
@@ -153,7 +151,10 @@ class _Replica:
         """The replica's reply; worker_died for a question that was alone at two that died."""
         losses = self._losses[asked.key]
         if losses >= _LOSSES_TOGETHER:
-            await self._reserve()
+            try:
+                await self._actor.reserve.remote()
+            except RayActorError as error:
+                raise _Lost(str(error)) from error
         future: asyncio.Future[Reply[A]] = asyncio.get_running_loop().create_future()
         if losses >= _LOSSES_TOGETHER:
             self._send({0: (question, asked, future)}, alone=True)
@@ -185,12 +186,6 @@ class _Replica:
         return tuple(
             msgspec.structs.replace(one, where=where + one.where, line=where + one.line) for one in found
         )
-
-    async def _reserve(self) -> None:
-        try:
-            await self._actor.reserve.remote()
-        except RayActorError as error:
-            raise _Lost(str(error)) from error
 
     def _send_batch(self) -> None:
         batch, self._batch = self._batch, {}

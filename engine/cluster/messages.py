@@ -19,32 +19,15 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached, StoreError, UsageError
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.telemetry.metrics import Family
-from adjudge.engine.work.budget import Spent
 from adjudge.judges import Judge, JudgeIdentity
 from adjudge.judges.errors import JudgeError
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
-
-__all__ = [
-    "FATAL",
-    "Delivery",
-    "Done",
-    "Failure",
-    "Hung",
-    "MakeJudge",
-    "Numbered",
-    "Opened",
-    "Pulse",
-    "Remote",
-    "Replicated",
-    "Setup",
-    "pack_cases",
-    "unpack_cases",
-]
 
 MakeJudge = Callable[[PromptBook], Judge]
 Numbered = tuple[int, Case]

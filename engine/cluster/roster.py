@@ -11,14 +11,12 @@ from adjudge.engine.cluster.messages import Delivery, Hung, MakeJudge, Remote, S
 from adjudge.engine.cluster.workers import Backing, patience_of
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import window_of
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.evaluator import Counts
 from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.evaluation.memory import ONE_HEAP
 from adjudge.engine.telemetry.logs import current, form
 from adjudge.engine.telemetry.metrics import Family, added
-from adjudge.engine.work.budget import Spent
-
-__all__ = ["Member", "Roster"]
 
 
 class Member(Remote):

@@ -13,8 +13,6 @@ from ray.exceptions import RayError
 
 from adjudge.engine.config.settings import ConfigError
 
-__all__ = ["connected"]
-
 _OBJECT_STORE_BYTES = 100_000_000  # cases and scorecards are small and go inline; Ray needs at least 75 MB
 
 _CONNECT_SECONDS = 5.0

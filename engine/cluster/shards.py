@@ -16,8 +16,6 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol, by_case, unscored
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["DEATHS", "Shards", "Work"]
-
 DEATHS = 2  # of workers that had one case alone
 
 

@@ -14,8 +14,6 @@ from adjudge.engine.cluster.messages import Hung, Opened, Pulse, Remote
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.telemetry.logs import event
 
-__all__ = ["Service", "Services"]
-
 DEATHS_AT_START = 5
 _PULSE_SECONDS = 2.0
 _log = logging.getLogger(__name__)

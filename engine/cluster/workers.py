@@ -28,8 +28,6 @@ from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.judges import Judge
 from adjudge.prompts import PromptBook
 
-__all__ = ["Backing", "cpus_of_cluster", "open_front", "patience_of", "replica_options"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -19,24 +19,10 @@ from adjudge.engine.tables.cells import coefficient, over_interval
 from adjudge.engine.tables.table import Column, Table
 from adjudge.judges.plural import plural
 
-__all__ = ["agreement_said", "agreement_table", "labels_said", "rankings_table"]
-
 # The figures of an agreement, the first to be shown first.
 _AGREEMENTS = (
-    "par",
-    "opc",
-    "par_people",
-    "pooled_rho",
-    "pooled_r",
-    "alpha",
-    "kappa_quadratic",
-    "kappa",
-    "icc_2_k",
-    "icc_1_1",
-    "fap",
-    "fas",
-    "par_dr3",
-)
+    "par opc par_people pooled_rho pooled_r alpha kappa_quadratic kappa icc_2_k icc_1_1 fap fas par_dr3"
+).split()
 
 _RANK_CORRELATIONS = {"tau": "Kendall's tau-b", "rho": "Spearman's rho"}
 _SWAPS = 5  # pairs that are named

@@ -30,8 +30,6 @@ from adjudge.scoring.deepresearch_bench.fact_questions import Backed
 from adjudge.scoring.kernels.agreement.human_consistency import wilson
 from adjudge.scoring.rubrics.asking import RubricPoints
 
-__all__ = ["Attack", "attack", "load_attacks"]
-
 _VALUES = (0.0, 1.0, 2.0, 3.0)
 _TASK = "Compare two ways of heating a school, with costs, and recommend one."
 _REPORTS = (

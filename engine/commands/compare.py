@@ -26,8 +26,6 @@ from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.claims import ALPHA, differences, fewest_tasks
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t, wilcoxon
 
-__all__ = ["Comparison", "PairedMetric", "compare", "comparison_said", "comparison_table"]
-
 _UNKNOWN = Metric(name="")
 
 

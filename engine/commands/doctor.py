@@ -19,8 +19,8 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.store import JudgmentStore, Place
-from adjudge.engine.work.choice import chosen_dataset
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import probe
 from adjudge.judges.plural import plural

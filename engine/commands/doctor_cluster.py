@@ -22,8 +22,6 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError
 from adjudge.engine.store import Place
 
-__all__ = ["Node", "check_up", "findings_of"]
-
 SKEW_SECONDS = 1.0
 _COMPARED = ("adjudge", "aiohttp", "msgspec", "numba", "numpy", "pyarrow", "ray", "trafilatura", "vllm")
 _WAIT_SECONDS = 120.0

@@ -22,12 +22,15 @@ from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
 from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
+from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
 from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.choice import chosen_dataset
+from adjudge.engine.runs.course import Course
 from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.runs.record import Efforts, Failures, Judging, Resolution, RunRecord, Spending
 from adjudge.engine.store import Place, ScorecardStore
@@ -35,9 +38,6 @@ from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.telemetry.http import metrics_served
 from adjudge.engine.telemetry.logs import about, event
 from adjudge.engine.telemetry.metrics import note, page
-from adjudge.engine.work.budget import Spent
-from adjudge.engine.work.choice import chosen_dataset
-from adjudge.engine.work.course import Course
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case
@@ -53,8 +53,6 @@ from adjudge.engine.cli.notices import print_leaderboard, rejected
 from adjudge.engine.cli.output import out, print_result, run_config
 from adjudge.engine.cli.progress import Step, following, progress_on
 from adjudge.engine.tables.terminal import Terminal
-
-__all__ = ["RunResult", "evaluate", "evaluate_async"]
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
 """`adjudge export`: a run as the files of a benchmark or another tool, and as tables."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,16 +12,20 @@ from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.forms import FORMS
+from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
+from adjudge.engine.exports.forms import FORMS, Form
+from adjudge.engine.exports.harbor import write_rewards
+from adjudge.engine.exports.huggingface import write_eval_results, write_space
+from adjudge.engine.exports.score_rows import write_scores
+from adjudge.engine.exports.trackers import write_mlflow, write_wandb
+from adjudge.engine.formats import dr3, livedrbench
 from adjudge.engine.formats.dataset import load_tasks
+from adjudge.engine.formats.deepresearch_bench import write_fact, write_race
 from adjudge.engine.formats.recorded import Identity, RunToWrite
-from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
-from adjudge.engine.work.choice import chosen_dataset
 from adjudge.judges.plural import plural
-
-__all__ = ["export_run"]
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,11 +41,12 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     Of repeated judgments, a benchmark's files hold the first. Raises UsageError, StoreError.
     """
     target = Path(out)
-    if form not in FORMS:
+    known = next((one for one in FORMS if one == form), None)
+    if known is None:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
-    source = _Source(Run.open(run))
+    opened = Run.open(run)
     try:
-        files = tuple(str(file) for file in FORMS[form].write(source, target))
+        files = tuple(str(file) for file in _write(known, opened, target))
     except OSError as error:
         raise UsageError(f"out: {target} cannot be written: {error.strerror}") from error
     if not files:
@@ -48,21 +54,39 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     return ExportResult(out=str(target), files=files)
 
 
-class _Source:
-    """A run for the writers of forms."""
+def _write(form: Form, run: Run, out: Path) -> Iterator[Path]:
+    """Write `run`; the files written. Raises UsageError, StoreError, OSError."""
+    record = run.record
+    match form:
+        case "deepresearch-bench":
+            whole = _whole(run)
+            yield from write_race(whole, out)
+            yield from write_fact(whole, out)
+        case "livedrbench":
+            categories = {name: task.domain for name, task in record.tasks.items()}
+            yield from livedrbench.write_results(_whole(run), out, categories)
+        case "dr3-eval":
+            yield from dr3.write_results(_whole(run), out)
+        case "scores":
+            yield from write_scores(run.scores, record, out)
+        case "harbor":
+            yield from write_rewards(run.cards, run.config, out)
+        case _:
+            write = _OF_BOARDS[form]
+            yield from write(build_leaderboard([run.folder]), run.written, out)
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
 
-    def whole(self) -> RunToWrite:
-        return _to_write(self.run)
+_OF_BOARDS = {
+    "every-eval-ever": write_every_eval_ever,
+    "eval-results": write_eval_results,
+    "space": write_space,
+    "wandb": write_wandb,
+    "mlflow": write_mlflow,
+}
 
-    def board(self) -> Leaderboard:
-        return build_leaderboard([self.run.folder])
 
-
-def _to_write(run: Run) -> RunToWrite:
-    """The whole run, its input and its pages as far as they are still there."""
+def _whole(run: Run) -> RunToWrite:
+    """The first judgments, and what they are about: the rows they were read from, or texts and pages."""
     cards = [card for card in run.cards if card.repeat == 0]
     rows = _rows(run.folder / ROWS) if run.record.recorded else {}
     recorded = all((card.protocol, card.system, card.task_id, card.sample) in rows for card in cards)

@@ -25,8 +25,6 @@ from adjudge.fetchers.page import Page
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import printable
 
-__all__ = ["FetchRow", "fetch_command", "fetch_config"]
-
 
 class FetchRow(msgspec.Struct, frozen=True, kw_only=True):
     """The result for one line of the file: `chars` of text, and the `seconds` from request to answer."""
@@ -155,13 +153,8 @@ def run(options: argparse.Namespace) -> int:
     summary = interruptible(fetch_command(options.file, options.store, settings, emit))
     if options.json:
         sys.stdout.write(printable_json(rows) + "\n")
-    _print_summary(summary)
-    return INCOMPLETE if malformed else DONE
-
-
-def _print_summary(summary: FetchSummary) -> None:
-    """Print what a fetch read, on stderr."""
     Terminal(stderr=True, highlight=False).print(
         f"{summary.read} read, {summary.failed} failed; {summary.from_store} from the store, "
         f"{summary.from_network} from the network"
     )
+    return INCOMPLETE if malformed else DONE

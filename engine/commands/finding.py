@@ -2,8 +2,6 @@
 
 import msgspec
 
-__all__ = ["Finding"]
-
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one check; `fix` says what to do if it is not `good`."""

@@ -22,10 +22,10 @@ from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.documents import DocumentError, read_source
+from adjudge.engine.runs.choice import chosen_tasks
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.table import Column, Table
-from adjudge.engine.work.choice import chosen_tasks
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.gold import Drafting, GoldSource
@@ -33,10 +33,8 @@ from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Missing
 from adjudge.scoring.gold.review import Review, review
-from adjudge.scoring.gold.rules import Problem, find_passages
+from adjudge.scoring.gold.rules import find_passages
 from adjudge.scoring.gold.separation import ItemSeparation, separation, separation_problems
-
-__all__ = ["GoldCheck", "check_config", "check_gold", "draft_gold", "read_sources"]
 
 
 class DraftedGold(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,19 +79,28 @@ def draft_gold(config: RunConfig, out: str, documents: Sequence[str] = ()) -> Dr
             f"--from: {protocol.name} drafts gold from a document; name a text, Markdown, PDF or Word file"
         )
     tasks, sources = chosen_tasks(config), read_sources(documents)
-    found = interruptible(_drafted(config, protocol, tasks, sources))
-    _write(Path(out), found.tasks)
+
+    async def drafted() -> tuple[str, list[_Draft]]:
+        async with open_evaluator(config) as evaluator:
+            made = await asyncio.gather(*(_draft(protocol, task, sources, evaluator) for task in tasks))
+            return evaluator.judges[config.resolved.bench.of(protocol.name).name].name, made
+
+    judge, made = interruptible(drafted())
+    _write(Path(out), [one.task for one in made])
+    unscored = Counter(one.missing for one in made if one.missing is not None)
+    unfounded = Counter(one.unfounded for one in made if one.unfounded is not None)
+    asked = sum(one.asked for one in made)
     return DraftedGold(
         out=out,
         protocol=protocol.name,
-        judge=found.judge,
+        judge=judge,
         tasks=len(tasks),
-        drafted=found.drafted,
-        complete=len(tasks) - found.drafted - found.unscored.total(),
-        unscored=dict(sorted(found.unscored.items())),
-        items=found.items,
-        founded=found.founded,
-        unfounded=dict(sorted(found.unfounded.items())),
+        drafted=asked,
+        complete=len(tasks) - asked - unscored.total(),
+        unscored=dict(sorted(unscored.items())),
+        items=sum(one.items for one in made),
+        founded=sum(len(one.task.rests_on.get(protocol.name, ())) for one in made if one.items),
+        unfounded=dict(sorted(unfounded.items())),
     )
 
 
@@ -113,19 +120,6 @@ def read_sources(documents: Sequence[str]) -> list[GoldSource]:
     return list(found.values())
 
 
-class _Drafts:
-    """The tasks with their gold as far as it is known, in order."""
-
-    def __init__(self, judge: str) -> None:
-        self.judge = judge
-        self.tasks: list[Task] = []
-        self.drafted = 0
-        self.items = 0
-        self.founded = 0
-        self.unscored: Counter[str] = Counter()
-        self.unfounded: Counter[str] = Counter()
-
-
 class _Draft(msgspec.Struct, frozen=True):
     """A task with its gold as far as it is known: why it lacks something, if it was `asked` for, and its `items`.
 
@@ -137,24 +131,6 @@ class _Draft(msgspec.Struct, frozen=True):
     asked: bool = False
     items: int = 0
     unfounded: Reason | None = None
-
-
-async def _drafted(
-    config: RunConfig, protocol: Drafting, tasks: list[Task], sources: Sequence[GoldSource]
-) -> _Drafts:
-    async with open_evaluator(config) as evaluator:
-        made = await asyncio.gather(*(_draft(protocol, task, sources, evaluator) for task in tasks))
-        found = _Drafts(evaluator.judges[config.resolved.bench.of(protocol.name).name].name)
-    for one in made:
-        found.tasks.append(one.task)
-        if one.missing is not None:
-            found.unscored[one.missing] += 1
-        if one.unfounded is not None:
-            found.unfounded[one.unfounded] += 1
-        found.drafted += one.asked
-        found.items += one.items
-        found.founded += len(one.task.rests_on.get(protocol.name, ())) if one.items else 0
-    return found
 
 
 async def _draft(
@@ -244,7 +220,8 @@ def check_config(file: str, **options: object) -> RunConfig:
     if "protocols" not in given:
         tasks = load_tasks("adjudge", file)
         known = [name for task in tasks.values() for name in task.gold]
-        given["protocols"] = [name for name in dict.fromkeys(known) if name in _drafting_names()]
+        drafting = {name for name, load in installed_protocols() if hasattr(load(), "gold_items")}
+        given["protocols"] = [name for name in dict.fromkeys(known) if name in drafting]
         if not given["protocols"]:
             raise UsageError(
                 f"--check: {file} has no gold with items to check; name a file that `adjudge gold` wrote"
@@ -285,19 +262,25 @@ async def _checked(
     separated: list[Separated] = []
     unreadable: list[str] = []
     unanswered: Counter[str] = Counter()
+    judged: set[str] = set()  # tasks
     for (protocol, task), found in zip(pairs, reviews, strict=True):
         if isinstance(found, GoldError):
             unreadable += [str(found)] if found.reason == "gold_invalid" else []
             continue
         figures = separation(found.items, evidence.get((protocol.name, task.id), {}))
-        separated += [_separated(one, protocol, task) for one in figures]
+        whose: dict[str, Any] = {"task_id": task.id, "protocol": protocol.name}
+        separated += [Separated(**whose, **msgspec.structs.asdict(one)) for one in figures]
         named = [*found.problems, *separation_problems(found.items, figures)]
-        problems += [_named(one, protocol, task) for one in named]
+        problems += [
+            GoldProblem(**whose, part=one.part, item=one.item, problem=one.kind, why=one.why, fix=one.fix)
+            for one in named
+        ]
         unanswered.update(found.unanswered)
+        judged |= {task.id} if found.items else set()
     known = [one for one in reviews if isinstance(one, Review)]
     return GoldCheck(
         judge=judge,
-        tasks=len({task.id for (_, task), one in zip(pairs, reviews, strict=True) if _has_items(one)}),
+        tasks=len(judged),
         items=sum(len(one.items) for one in known),
         problems=tuple(problems),
         separation=tuple(separated),
@@ -317,10 +300,6 @@ async def _review(
         return error
 
 
-def _has_items(one: Review | GoldError) -> bool:
-    return isinstance(one, Review) and bool(one.items)
-
-
 def _evidence(run: Run) -> dict[_Key, _BySystem]:
     """The evidence of every report of a run, by protocol and task, and by system."""
     found: dict[_Key, dict[str, list[Sequence[Evidence]]]] = defaultdict(lambda: defaultdict(list))
@@ -328,26 +307,6 @@ def _evidence(run: Run) -> dict[_Key, _BySystem]:
         if not card.rival:
             found[card.protocol, card.task_id][card.system].append(card.evidence)
     return dict(found)
-
-
-def _named(problem: Problem, protocol: Drafting, task: Task) -> GoldProblem:
-    return GoldProblem(
-        task_id=task.id,
-        protocol=protocol.name,
-        part=problem.part,
-        item=problem.item,
-        problem=problem.kind,
-        why=problem.why,
-        fix=problem.fix,
-    )
-
-
-def _separated(one: ItemSeparation, protocol: Drafting, task: Task) -> Separated:
-    return Separated(task_id=task.id, protocol=protocol.name, **msgspec.structs.asdict(one))
-
-
-def _drafting_names() -> set[str]:
-    return {name for name, load in installed_protocols() if hasattr(load(), "gold_items")}
 
 
 def run(options: argparse.Namespace) -> int:

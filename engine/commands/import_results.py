@@ -18,9 +18,15 @@ from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.forms import BENCHMARKS, FORMS
+from adjudge.engine.exports.forms import BENCHMARKS
 from adjudge.engine.formats.dataset import FormatError
-from adjudge.engine.formats.folders import read_results
+from adjudge.engine.formats.folders import (
+    Reader,
+    read_deepresearch_bench,
+    read_dr3,
+    read_livedrbench,
+    read_results,
+)
 from adjudge.engine.formats.recorded import Identity, Results
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
@@ -37,10 +43,13 @@ from adjudge.judges.plural import plural
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric, explained
 
-__all__ = ["ROWS", "ImportResult", "RecordedRow", "import_results"]
-
 TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
 _UNKNOWN = "an unknown judge"
+_READERS: dict[str, Reader] = {
+    "deepresearch-bench": read_deepresearch_bench,
+    "livedrbench": read_livedrbench,
+    "dr3-eval": read_dr3,
+}
 
 
 class RecordedRow(msgspec.Struct, frozen=True):
@@ -78,10 +87,10 @@ def import_results(
     target = Path(out)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise UsageError(f"out: {target} is not empty; pass a new folder")
-    form = FORMS.get(benchmark)
-    if form is None or form.read is None:
+    read = _READERS.get(benchmark)
+    if read is None:
         raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
-    results = read_results(Path(folder), benchmark, form.read, system)
+    results = read_results(Path(folder), benchmark, read, system)
     make_folder(target)
     record = _record(results, benchmark, target, judge or _UNKNOWN)
     _write_input(results, target)

@@ -9,8 +9,6 @@ from collections.abc import Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["ENDS_S", "interruptible"]
-
 T = TypeVar("T")
 INTERRUPTED = 130
 ENDS_S = 8.0

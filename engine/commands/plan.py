@@ -17,20 +17,18 @@ from adjudge.engine.cli.output import out, print_result, print_table, run_config
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
+from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.runs.choice import chosen_dataset
+from adjudge.engine.runs.course import Course
 from adjudge.engine.runs.record import Judging
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.table import Column, Table
-from adjudge.engine.work.budget import cost_of
-from adjudge.engine.work.choice import chosen_dataset
-from adjudge.engine.work.course import Course
 from adjudge.judges import Usage
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
-
-__all__ = ["Plan", "plan"]
 
 _LIST_S = 5.0  # for a server's list of models
 

@@ -32,8 +32,6 @@ from adjudge.judges.plural import plural
 from adjudge.scoring.kernels.agreement.correlations import correlations
 from adjudge.scoring.kernels.agreement.human_consistency import mid_ranks
 
-__all__ = ["replay"]
-
 BATCH = 256
 SHOWN = 10
 _START = 80

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
-from adjudge.engine.evaluation.assembly import make_book
+from adjudge.engine.evaluation.assembly import prompts_of
 from adjudge.engine.formats.dataset import Dataset
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.pulse import Reading, beating, held
@@ -26,8 +26,6 @@ from adjudge.engine.tables.files import write_leaderboard
 from adjudge.fetchers.files import whole_file, write_whole
 from adjudge.judges import JudgeIdentity
 from adjudge.scoring.contract.scorecard import Scorecard
-
-__all__ = ["RunFolder", "begun", "make_folder", "versions", "write_run"]
 
 SCORE_GROUP = 1 << 16  # rows: a reader of one system's scores opens few of them
 
@@ -105,6 +103,7 @@ class RunFolder:
 def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scorecards: int) -> RunRecord:
     """The record of a run that begins, of at most so many `scorecards`. Its judges are known by their models only."""
     protocols = config.resolved.protocols
+    systems = Counter(report.system for report in dataset.reports)
     seats = config.resolved.bench.seats.items()
     judging = Judging.of(
         config.resolved.bench,
@@ -121,10 +120,10 @@ def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scoreca
         judge=judging.judge,
         judges=judging.judges,
         media=judging.media,
-        prompts=make_book(config).digests() | config.published_prompts(),
+        prompts=prompts_of(config),
         metrics={protocol.name: metrics_of(protocol, dataset.tasks.values()) for protocol in protocols},
         tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
-        systems=dataset.systems,
+        systems=sorted(systems),
         pages="",
         rejected=tuple(dataset.rejected),
         from_store=0,
@@ -138,7 +137,7 @@ def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scoreca
         state="running",
         due=Due(
             scorecards=scorecards,
-            systems=dict(Counter(report.system for report in dataset.reports)),
+            systems=dict(systems),
             tasks=dict(Counter(report.task_id for report in dataset.reports)),
         ),
     )

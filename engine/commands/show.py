@@ -18,8 +18,6 @@ from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.table import Column, Table
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["find_evidence"]
-
 
 class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A stored judgment: `answer` is its JSON, or None with the reason."""
@@ -74,6 +72,7 @@ async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
     for card in cards:
         rows = [(key, await judgments.raw(bytes.fromhex(key))) for key in card.judgments]
         read = [await pages.get(url) for url in card.pages]
+        metrics = run.metrics.get(card.protocol, ())
         found.append(
             CardEvidence(
                 card=card,
@@ -101,8 +100,8 @@ async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
                     for page in read
                     if page is not None
                 ),
-                scales={metric.name: metric.scale for metric in run.metrics.get(card.protocol, ())},
-                decimals={metric.name: metric.decimals for metric in run.metrics.get(card.protocol, ())},
+                scales={metric.name: metric.scale for metric in metrics},
+                decimals={metric.name: metric.decimals for metric in metrics},
             )
         )
     return found

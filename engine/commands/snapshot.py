@@ -15,8 +15,6 @@ from adjudge.fetchers.snapshot import SnapshotError, write_pages
 from adjudge.fetchers.warc import unpack_warc, write_warc
 from adjudge.judges.plural import plural
 
-__all__ = ["snapshot"]
-
 WARC = "pages.warc.gz"
 
 

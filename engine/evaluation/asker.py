@@ -28,8 +28,6 @@ from adjudge.judges.chat import prompt_digests
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["Asker", "ProtocolAsker", "Reader", "Remembered"]
-
 
 class Reader(PageSource):
     """Reads pages from `store`, else from `fetcher`, and stores them.
@@ -183,25 +181,13 @@ class Asker:
         try:
             reply = await self.judge.answer(question, asked)
         finally:
-            self._leave_judge(asked.priority)
+            self._at_judge[asked.priority] -= 1
+            if not self._at_judge[asked.priority]:
+                del self._at_judge[asked.priority]
+            self._replied.set()
         self.from_judge += 1
-        judgment = self._judgment(asked.key, question, reply)
-        self.metrics.answered(judgment, time.perf_counter() - started)
-        if self._spans is not None and reply is not NOT_ASKED:
-            self._spans.record(question, judgment)
-        if reply is not NOT_ASKED and reply.reason != "deadline":
-            self.store.put(judgment)
-        return judgment
-
-    def _leave_judge(self, priority: int) -> None:
-        self._at_judge[priority] -= 1
-        if not self._at_judge[priority]:
-            del self._at_judge[priority]
-        self._replied.set()
-
-    def _judgment(self, key: bytes, question: Question[A], reply: Reply[A]) -> Judgment[A]:
-        return Judgment(
-            key=key,
+        judgment = Judgment(
+            key=asked.key,
             group=question.context.digest,
             question=type(question).__name__,
             answer=reply.answer,
@@ -215,19 +201,25 @@ class Asker:
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
         )
+        self.metrics.answered(judgment, time.perf_counter() - started)
+        if self._spans is not None and reply is not NOT_ASKED:
+            self._spans.record(question, judgment)
+        if reply is not NOT_ASKED and reply.reason != "deadline":
+            self.store.put(judgment)
+        return judgment
 
 
 class ProtocolAsker:
     """Asks the questions of one protocol: of its `own` judge, or of the judge of the medium that a question carries."""
 
     def __init__(self, own: Asker, media: Mapping[str, Asker] = MappingProxyType({})) -> None:
-        self._own = own
+        self.own = own
         self._media = media
 
     def of(self, question: Question[A]) -> Asker:
         """The asker that `question` goes to."""
         kinds = (item.kind for item in question.context.media)
-        return next((self._media[kind] for kind in kinds if kind in self._media), self._own)
+        return next((self._media[kind] for kind in kinds if kind in self._media), self.own)
 
     async def ask_all(
         self,
@@ -238,12 +230,12 @@ class ProtocolAsker:
     ) -> list[Judgment[A]]:
         """What `Asker.ask_all` gives, from several judges at once."""
         if not self._media:
-            return await self._own.ask_all(questions, repeat, priority, each)
+            return await self.own.ask_all(questions, repeat, priority, each)
         places: dict[Asker, list[int]] = {}
         for place, question in enumerate(questions):
             places.setdefault(self.of(question), []).append(place)
         if len(places) < 2:
-            (asker,) = places or (self._own,)
+            (asker,) = places or (self.own,)
             return await asker.ask_all(questions, repeat, priority, each)
         asked = (
             asker.ask_all([questions[place] for place in own], repeat, priority, each)

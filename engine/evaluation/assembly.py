@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import RunConfig
@@ -33,16 +35,6 @@ from adjudge.judges.server import OpenAIConfig
 from adjudge.judges.vllm import VLLMConfig, VLLMJudge
 from adjudge.prompts import PromptBook, PromptError
 from adjudge.scoring.text.aside import open_workers
-
-__all__ = [
-    "LEAST_WINDOW",
-    "make_book",
-    "make_fetcher",
-    "make_judge",
-    "open_evaluator",
-    "rejected_pages",
-    "window_of",
-]
 
 READING = 4  # cases in place of one where pages are fetched: who waits for pages asks nothing
 LEAST_WINDOW = 16  # cases also read and compute, and ask few questions at their beginning and end
@@ -211,6 +203,11 @@ def make_book(config: RunConfig) -> PromptBook:
         raise ConfigError(f"prompts: {error}") from error
 
 
+def prompts_of(config: RunConfig) -> dict[str, str]:
+    """The digests of all prompts that a run of `config` may send, ours and published ones. Raises ConfigError."""
+    return make_book(config).digests() | config.published_prompts()
+
+
 def make_judge(config: JudgeConfig, book: PromptBook, free_text: bool = False) -> Judge:
     """The judge that `config` describes; with `free_text`, its probe asks for no schema. Raises ConfigError."""
     if config.backend == "lexical":
@@ -242,17 +239,7 @@ def _vllm(config: JudgeConfig) -> VLLMConfig:
         raise ConfigError(
             "judge: backend vllm takes neither thinking nor media; run a vLLM server and use backend openai"
         )
-    return VLLMConfig(
-        model=config.model,
-        revision=config.revision,
-        tensor_parallel=config.tensor_parallel,
-        max_context=config.max_context,
-        max_in_flight=config.max_in_flight,
-        timeout_s=config.timeout_s,
-        temperature=config.temperature,
-        scoring=config.scoring,
-        engine=config.engine,
-    )
+    return msgspec.convert(config, VLLMConfig, from_attributes=True)
 
 
 def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) -> OpenAIConfig:

@@ -27,16 +27,6 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES
 
-__all__ = [
-    "ASSUMED_PAGE_CHARS",
-    "DryRun",
-    "NoteTaker",
-    "complaint",
-    "dry_run",
-    "estimate_tokens",
-    "longest",
-]
-
 A = TypeVar("A", bound=Answer)
 
 ASSUMED_PAGE_CHARS = 8_000

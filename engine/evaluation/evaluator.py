@@ -36,8 +36,6 @@ from adjudge.scoring.contract.protocol import (
 )
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["CaseTools", "Counts", "Evaluator", "Recall"]
-
 _OWN = f"{adjudge.scoring.__name__}."
 _NUMERIC = ("msgspec", "numba", "numpy", "scipy")  # numbers may differ between their versions
 _REMEMBERED = 64  # the reports of one task come one after the other
@@ -197,11 +195,6 @@ class CaseTools(PageSource):
         return await self._asker.ask_all(asked, self._repeat, self._priority, each=self._remember)
 
     @property
-    def usage(self) -> Usage:
-        """What the judgments given so far took of the judge, each counted once."""
-        return Usage.total(self.judgments.values())
-
-    @property
     def rests_on_answers(self) -> bool:
         """Whether answers were all that was used, and every question has one."""
         return 0 < self.asked == self.answered and not self.pages
@@ -217,6 +210,11 @@ class CaseTools(PageSource):
         page = self._own.get(address) or await self._reader.page(address)
         self.pages[page.url] = None
         return page
+
+
+def usage_of(several: Iterable[CaseTools]) -> Usage:
+    """What the judgments given so far took of the judge, each counted once for each of `several`."""
+    return Usage.total(usage for tools in several for usage in tools.judgments.values())
 
 
 class Evaluator:
@@ -244,6 +242,9 @@ class Evaluator:
         self._first = next(iter(askers.values()))
         self.protocols = protocols
         self.protocols_of = by_case(protocols)
+        self._askers_of: dict[str, ProtocolAsker] = {}
+        for protocol in protocols:
+            self._asker_of(protocol.name)
         self._window = window
         self._beginning = asyncio.Lock()
 
@@ -293,12 +294,16 @@ class Evaluator:
         self, case: Case, protocol: str, priority: int = 0, pages: Mapping[NormalURL, Page] | None = None
     ) -> CaseTools:
         """What `protocol` may do for `case`; questions of a lower `priority` go first. It has `pages` already."""
-        media = self._bench.for_media(protocol)
-        asker = ProtocolAsker(
-            self.askers[self._bench.of(protocol).name],
-            {medium: self.askers[seat.name] for medium, seat in media.items()},
-        )
-        return CaseTools(asker, self.reader, case.repeat, priority, pages)
+        return CaseTools(self._asker_of(protocol), self.reader, case.repeat, priority, pages)
+
+    def _asker_of(self, protocol: str) -> ProtocolAsker:
+        if protocol not in self._askers_of:
+            media = self._bench.for_media(protocol)
+            self._askers_of[protocol] = ProtocolAsker(
+                self.askers[self._bench.of(protocol).name],
+                {medium: self.askers[seat.name] for medium, seat in media.items()},
+            )
+        return self._askers_of[protocol]
 
     async def card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
         """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one."""
@@ -317,7 +322,7 @@ class Evaluator:
         found = await self._recall.cards([pair.key for pair in pairs])
         for pair, card in zip(pairs, found, strict=True):
             if card is not None:
-                self.askers[self._bench.of(pair.protocol.name).name].count_stored(len(card.judgments))
+                self._asker_of(pair.protocol.name).own.count_stored(len(card.judgments))
         return found
 
     async def _made(self, pair: _Pair) -> Scorecard:
@@ -343,7 +348,7 @@ class Evaluator:
             card,
             judgments=tuple(sorted(tools.judgments)),
             pages=tuple(sorted(tools.pages)),
-            usage=tools.usage,
+            usage=usage_of((tools,)),
         )
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:

@@ -24,28 +24,13 @@ import msgspec
 
 from adjudge.engine.config.judge import PATIENCE_S, JudgeConfig
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.work.budget import Budget, Spent, cost_of
+from adjudge.engine.evaluation.budget import Budget, Spent, cost_of
 from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, Probed, Verdict, probe
 from adjudge.judges.plural import plural
-from adjudge.judges.slots import Slots
-
-__all__ = [
-    "NOT_ASKED",
-    "Check",
-    "Gate",
-    "Gates",
-    "Limit",
-    "Patience",
-    "Rate",
-    "RewardGates",
-    "RewardTrust",
-    "RunGates",
-    "RunTrust",
-    "refusal",
-]
+from adjudge.judges.queue import Slots
 
 _log = logging.getLogger(__name__)
 
@@ -348,11 +333,6 @@ class RunTrust(_Trust):
             self._news.clear()
             await self._news.wait()
         self._paused = True
-        await self._pause()
-        self._outage = None
-        self._hear()
-
-    async def _pause(self) -> None:
         name = f"judge {self._name}"
         self._say(f"{name}: no longer answers; the run is paused, and goes on when the judge is back")
         why: list[JudgeError] = []
@@ -363,6 +343,8 @@ class RunTrust(_Trust):
             last = f": {why[-1]}" if why else ""
             said = f"{name}: not back after {self._patience.patience_s:.0f} s (patience_s){last}"
             raise JudgeError(said, "unreachable") from None
+        self._outage = None
+        self._hear()
 
 
 class RewardTrust(_Trust):

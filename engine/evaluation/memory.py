@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["ONE_HEAP", "YOUNG", "give_back", "rare_collections", "share_heap"]
-
 # New objects until a collection: questions in flight hold tens of thousands, and arrive in bursts.
 YOUNG = 200_000
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of glibc's mallopt

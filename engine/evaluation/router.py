@@ -22,8 +22,6 @@ from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, Verdict, probe
 
-__all__ = ["EPSILON", "FLOOR", "Router", "Warm", "choose", "name_hash"]
-
 A = TypeVar("A", bound=Answer)
 N = TypeVar("N")
 Hashes = npt.NDArray[np.uint64]

@@ -11,8 +11,6 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.fetchers.files import file_name
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["write_every_eval_ever"]
-
 SCHEMA = "0.3.0"
 
 

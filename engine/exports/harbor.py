@@ -16,8 +16,6 @@ from adjudge.engine.errors import UsageError
 from adjudge.fetchers.files import file_name
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["write_rewards"]
-
 
 def write_rewards(cards: Iterable[Scorecard], config: RunConfig, out: Path) -> Iterator[Path]:
     """Write `out`/reward.json for a single report, else `out`/SYSTEM/TASK/reward.json (SAMPLE below it from 1 on).

@@ -21,8 +21,6 @@ from adjudge.engine.tables.files import write_leaderboard
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.fetchers.files import file_name
 
-__all__ = ["write_eval_results", "write_space"]
-
 
 def write_eval_results(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Path]:
     """Write the results of every system below `out`/SYSTEM; the files written. Raises UsageError for local tasks."""

@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store.scorecards import SCORE_TYPES
 
-__all__ = ["write_scores"]
-
 
 def write_scores(scores: pa.Table, record: RunRecord, out: Path) -> Iterator[Path]:
     """Write the rows `scores` with the run, its judge, and the tasks' language and domain: Parquet, CSV, JSON Lines."""

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from adjudge.engine.runs.board import Leaderboard, MetricBoard, Standing
 
-__all__ = ["Figure", "figures_of"]
-
 
 class Figure(NamedTuple):
     """A system's value of one metric, in the units that tables show, with its interval."""

@@ -13,8 +13,6 @@ from adjudge.engine.exports.shared import Figure, figures_of
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord
 
-__all__ = ["write_mlflow", "write_wandb"]
-
 FILE = "mlflow.db"
 EXPERIMENT = "adjudge"
 

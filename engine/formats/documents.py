@@ -15,8 +15,6 @@ from adjudge.fetchers.extract import Unreadable, extract
 from adjudge.judges import Media
 from adjudge.scoring.dr3_eval.sandbox import Source
 
-__all__ = ["READABLE", "DocumentError", "MissingReader", "read_source"]
-
 MAX_FILE_BYTES = 50_000_000
 MAX_UNPACKED_BYTES = 500_000_000
 MAX_CELLS = 200_000

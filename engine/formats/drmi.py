@@ -17,8 +17,6 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Amount, Citation, Count, Report, ReportUsage, Sample, Task
 from adjudge.scoring.drmi_bench.drmi import Gold
 
-__all__ = ["END_TO_END", "read"]
-
 END_TO_END = "end_to_end"
 
 

@@ -6,14 +6,12 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench, rigorous
+from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench
 from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
 from adjudge.engine.formats.recorded import Results
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.deepresearch_bench.yardstick import Criterion, RaceGold
-
-__all__ = ["read_deepresearch_bench", "read_dr3", "read_livedrbench", "read_results", "read_rigorous"]
 
 
 class _Criteria(msgspec.Struct):
@@ -26,16 +24,12 @@ _RAW = "raw_results"
 _FIRST_LINE = 1 << 26  # bytes
 
 
-def read_results(
-    folder: Path,
-    benchmark: str,
-    read: Callable[[Path, str | None, Results], None],
-    system: str | None = None,
-) -> Results:
-    """What `read` finds of `benchmark` in `folder` (or in one file), as `system`'s where its name is given.
+Reader = Callable[[Path, str | None, Results], None]
+"""Adds the results in a folder or file, as a system's where its name is given. Raises FormatError."""
 
-    Raises FormatError if there are none.
-    """
+
+def read_results(folder: Path, benchmark: str, read: Reader, system: str | None = None) -> Results:
+    """What `read` finds of `benchmark` in `folder`. Raises FormatError if there are no results."""
     if not folder.exists():
         raise FormatError(f"import: {folder} does not exist; give a folder of results")
     results = Results()
@@ -89,12 +83,6 @@ def read_dr3(folder: Path, system: str | None, results: Results) -> None:
     if system is not None:
         raise FormatError("import: DR3-Eval's folders name their systems; leave --system out")
     dr3.read_results(folder, results)
-
-
-def read_rigorous(folder: Path, system: str | None, results: Results) -> None:
-    """Add the results of a file `Eval_SYSTEM.jsonl` for each system."""
-    for file in _files(folder, "Eval_*.jsonl"):
-        rigorous.read_results(file, system or file.stem.removeprefix("Eval_"), results)
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:

@@ -16,8 +16,6 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.documents import READABLE
 from adjudge.fetchers.files import write_whole
 
-__all__ = ["SCHEME", "HubData", "HubError", "from_hub"]
-
 SCHEME = "hf:"
 MAX_FILES = 20_000
 MAX_FILE_BYTES = 1_000_000_000

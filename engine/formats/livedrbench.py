@@ -43,8 +43,6 @@ from adjudge.scoring.contract.case import NULL, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.livedrbench.livedr import CATEGORIES
 
-__all__ = ["CanaryError", "decrypt", "encrypt", "read"]
-
 
 class CanaryError(ValueError):
     """A ciphertext that its canary does not open."""

@@ -20,8 +20,6 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.rubrics.liveresearchbench import LiveGold
 
-__all__ = ["read"]
-
 _FILES = (
     "*checklist*.jsonl",
     "liveresearchbench.jsonl",

@@ -10,8 +10,6 @@ from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Prompt
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Report, Task
 
-__all__ = ["read", "reports"]
-
 
 class Row(Report, frozen=True, kw_only=True):
     """A line of a file of reports."""

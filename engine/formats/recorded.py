@@ -18,19 +18,6 @@ from adjudge.scoring.contract.case import Report, Task
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
-__all__ = [
-    "Identity",
-    "Recorded",
-    "Results",
-    "RunToWrite",
-    "dumped",
-    "folder_name",
-    "language_of",
-    "row_number",
-    "scorecard",
-    "write_lines",
-]
-
 Identity = tuple[str, str, str, int]
 """Protocol, system, task and sample: what a row of results is about."""
 

@@ -6,8 +6,6 @@ import msgspec
 
 from adjudge.fetchers.urls import storable
 
-__all__ = ["Rejected"]
-
 _MAX_WHY = 300
 
 

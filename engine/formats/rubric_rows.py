@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["as_criteria", "read_value"]
-
 _TEXTS = ("criterion", "description", "requirement")
 _POINTS = ("points", "weight")
 _OWN = frozenset({"criterion", "points", "values", "tags", "id", "task"})

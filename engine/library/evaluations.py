@@ -22,9 +22,8 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.library.runs import Run
+from adjudge.engine.rewards.reward import plain
 from adjudge.engine.rewards.source import LoopThread
-
-__all__ = ["awaited", "evaluate", "evaluate_async", "finished"]
 
 
 @runtime_checkable
@@ -45,7 +44,7 @@ def write_rows(file: Path, name: str, given: Iterable[object] | Columns) -> str:
             if not isinstance(row, Mapping):
                 raise UsageError(f"{name}: row {number}: {type(row).__name__} where a mapping belongs")
             try:
-                lines.write(msgspec.json.encode(_plain(row), enc_hook=_unpacked) + b"\n")
+                lines.write(msgspec.json.encode(_plain(row), enc_hook=plain) + b"\n")
             except (TypeError, ValueError, RecursionError) as error:
                 raise UsageError(f"{name}: row {number}: cannot be written as JSON: {error}") from error
     return str(file)
@@ -72,13 +71,6 @@ def _without_nulls(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _without_nulls(each) for key, each in value.items() if each is not None}
     return value
-
-
-def _unpacked(value: object) -> object:
-    """Numbers and arrays of numpy as Python's."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 T = TypeVar("T")

@@ -16,11 +16,9 @@ from adjudge.engine.runs import run as runs
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.run import in_clear
 from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.tables.page import render
 from adjudge.engine.tables.standings import rankings, standings
-from adjudge.engine.tables.templates import render
 from adjudge.judges.plural import plural
-
-__all__ = ["Run", "compare", "compare_async", "open", "open_async"]
 
 
 class Run:

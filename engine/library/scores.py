@@ -10,11 +10,9 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.library.evaluations import awaited, finished
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import render
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
-
-__all__ = ["Score", "score", "score_async"]
 
 RUBRICS = "rubrics"
 

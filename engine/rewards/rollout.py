@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adjudge.engine.config.reward import Formula, RewardConfig, Value
-from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator
+from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator, usage_of
 from adjudge.engine.evaluation.gate import RewardGates
 from adjudge.engine.rewards.flags import flags_of
 from adjudge.engine.rewards.report import prompt_in, report_in
@@ -20,7 +20,6 @@ from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, o
 from adjudge.engine.telemetry.metrics import note
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
-from adjudge.judges import Usage
 from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import ScoringProtocol, minimum, own_doing
 from adjudge.scoring.contract.reasons import Reason
@@ -306,7 +305,7 @@ class Rollout:
             parts=tuple(_parts(self._cards)),
             n_asked=sum(each.asked for each in self._all),
             n_answered=sum(each.answered for each in self._all),
-            usage=sum((each.usage for each in self._all), Usage()),
+            usage=usage_of(self._all),
         )
 
     def _scores(self) -> dict[str, float | None]:

@@ -29,12 +29,13 @@ from adjudge.engine.rewards.group import Group, Positions, groups_of, shares
 from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
 from adjudge.engine.rewards.rollout import KnownTasks, Rollout
 from adjudge.engine.rewards.run_log import RunLog
-from adjudge.engine.runs.record import Judging, invalid_gold
+from adjudge.engine.runs.record import Judging
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.answers.preferences import COMPARING, LISTED, preference
 from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.gold import invalid_gold
 from adjudge.scoring.contract.protocol import ScoringProtocol, Tools
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 

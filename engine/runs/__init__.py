@@ -1,1 +1,1 @@
-"""A run: its record, its scores and items, and its leaderboard as data."""
+"""A run: what it is to do, its record, its scores and items, and its leaderboard as data."""

@@ -36,7 +36,6 @@ __all__ = [
     "Spending",
     "Spent",
     "TaskRecord",
-    "invalid_gold",
     "metrics_of",
 ]
 
@@ -368,19 +367,6 @@ def metrics_of(protocol: ScoringProtocol, tasks: Iterable[Task]) -> tuple[Metric
                     if metric.name not in found:
                         found[metric.name] = msgspec.structs.replace(metric, everywhere=False)
     return tuple(explained(protocol, metric) for metric in found.values())
-
-
-def invalid_gold(protocol: ScoringProtocol, tasks: Iterable[Task]) -> list[str]:
-    """What is wrong with the gold of each of `tasks` whose gold the protocol cannot read; no word of missing gold."""
-    found = []
-    if isinstance(protocol, CaseMetrics):
-        for task in tasks:
-            try:
-                protocol.metrics_of(_any_case(task))
-            except GoldError as error:
-                if error.reason == "gold_invalid":
-                    found.append(str(error))
-    return found
 
 
 def _any_case(task: Task) -> Case:

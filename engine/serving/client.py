@@ -22,8 +22,6 @@ from adjudge.engine.telemetry.http import TOKEN
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.reasons import Reason
 
-__all__ = ["RewardClient"]
-
 QUIET_S = 0.002
 GATHER_S = 0.02
 BATCH = 512

@@ -28,20 +28,6 @@ from adjudge.engine.rewards.reward import (
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.reasons import TRANSIENT
 
-__all__ = [
-    "DIALECTS",
-    "BadRequest",
-    "Call",
-    "Dialect",
-    "Failure",
-    "NoReward",
-    "Rewards",
-    "Rollouts",
-    "Verification",
-    "openapi",
-    "verification_item",
-]
-
 B = TypeVar("B")
 
 MAX_DEADLINE_S = 3600

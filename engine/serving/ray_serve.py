@@ -23,8 +23,6 @@ from adjudge.engine.serving.server import RewardServer
 from adjudge.engine.telemetry.http import TOKEN, Access, metrics_served
 from adjudge.engine.telemetry.logs import begin, form
 
-__all__ = ["RewardService", "app"]
-
 _PASSED = ("Authorization", "Content-Type", "Content-Encoding")
 _GIVEN = ("Content-Type", "Retry-After", "WWW-Authenticate", "Allow")
 

@@ -31,8 +31,6 @@ from adjudge.engine.telemetry.http import Access, is_foreign, listen, serve_unti
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import CONTENT_TYPE, SECONDS, Metrics, page
 
-__all__ = ["RewardServer", "metrics_of", "serve"]
-
 _log = logging.getLogger(__name__)
 
 ARRIVING = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)  # bodies that are read at once
@@ -255,10 +253,6 @@ class RewardServer:
             return _failed(421, "not served under this name")
         if is_foreign(request.headers.get("Origin"), host):
             return _failed(403, "pages of other sites may not call this server")
-        return self._unauthorised(request)
-
-    def _unauthorised(self, request: web.Request) -> web.Response | None:
-        """The refusal of a request that needs the token and does not have it."""
         if request.method in ("GET", "HEAD") and request.path != "/metrics":
             return None
         if self._access.admits(request.headers.get("Authorization", "")):

@@ -22,6 +22,7 @@ from adjudge.engine.runs.board import (
     Noise,
     Provenance,
 )
+from adjudge.engine.runs.choice import chosen_runs
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
@@ -46,7 +47,6 @@ from adjudge.engine.statistics.placement import (
 )
 from adjudge.engine.statistics.published import Published, agreement_with, figures_for, published_names
 from adjudge.engine.statistics.selection import selections
-from adjudge.engine.work.choice import chosen_runs
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["build_leaderboard", "leaderboard_of", "leaderboard_so_far"]

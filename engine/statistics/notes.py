@@ -9,12 +9,11 @@ import msgspec
 
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.protocols import protocol_loaders
+from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.runs.board import FLAGGED_BELOW, Correction, MetricBoard
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.selection import cause_of, said_of
-from adjudge.engine.work.budget import cost_of
 from adjudge.judges import Question, Usage
-from adjudge.judges.panel import same_family
 from adjudge.judges.plural import plural
 
 __all__ = ["differing", "notes_on"]
@@ -274,3 +273,17 @@ def _ranking(boards: Sequence[MetricBoard]) -> Iterator[MetricBoard]:
 
 def _unscored(board: MetricBoard) -> Counter[str]:
     return sum((Counter(row.unscored) for row in board.standings), Counter())
+
+
+def same_family(judge: str, systems: Sequence[str]) -> list[str]:
+    """The `systems` whose names hold the family name of a `judge` model: its first word of three letters or more."""
+    model = judge.rsplit("/", 1)[-1].lower()
+    word = ""
+    for char in model + " ":
+        if char.isalpha():
+            word += char
+        elif len(word) >= 3:
+            break
+        else:
+            word = ""
+    return [system for system in systems if len(word) >= 3 and word in system.lower()]

@@ -16,9 +16,6 @@ from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.engine.tables.page import leaderboard_page
 from adjudge.fetchers.files import write_whole
 
-__all__ = ["write_leaderboard"]
-
-
 _COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))
 _KINDS = {"system": pa.string(), "tier": pa.int32(), "flagged": pa.bool_()}
 _SCHEMA = pa.schema(

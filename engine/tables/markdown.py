@@ -7,8 +7,6 @@ from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.tables.sections import sections_of
 from adjudge.engine.tables.table import Table
 
-__all__ = ["as_markdown", "leaderboard_markdown", "markdown_table"]
-
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 _SPACES = re.compile(r"\s+")
 

@@ -2,6 +2,10 @@
 
 Tables are part of the HTML, so they can be read without the scripts, which sort, filter, choose columns and draw
 figures. Long tables that repeat a figure (pairs, rank shares) are made from its data when they are opened.
+
+All pages, the viewer's too, are made from jinja2 templates, which lie beside the module that fills them. Every value is
+escaped unless it is `Markup` already, and a name that a template uses and nobody gave is an error. All can call
+`plural`.
 """
 
 import base64
@@ -12,6 +16,7 @@ from importlib.resources import files
 from typing import Any, Literal, Protocol
 
 import msgspec
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from adjudge.engine.runs.board import (
@@ -26,9 +31,33 @@ from adjudge.engine.runs.board import (
 from adjudge.engine.tables.sections import Section, sections_of
 from adjudge.engine.tables.standings import rankings, summary
 from adjudge.engine.tables.table import Column, Table, labels
-from adjudge.engine.tables.templates import render
+from adjudge.judges.plural import plural
 
-__all__ = ["asset", "leaderboard_page", "page_policy", "title_of"]
+
+def render(template: str, package: str = "adjudge.engine.tables", **values: object) -> str:
+    """The text of `template`, a file in the folder of `package` or of `adjudge.engine.tables`, with `values`.
+
+    Lone surrogates become question marks: they have no encoding, so they could not be written or sent.
+    """
+    text = _templates(package).get_template(template).render(values)
+    return text.encode("utf-8", "replace").decode()
+
+
+@cache
+def _templates(package: str) -> Environment:
+    shared = "adjudge.engine.tables"
+    packages = dict.fromkeys([package, shared])
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "") for name in packages]),
+        autoescape=True,
+        auto_reload=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["plural"] = plural
+    return environment
+
 
 Kind = Literal["scores", "tasks", "spent", "pairs", "ranks", "group", "agreement"]
 

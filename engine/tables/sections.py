@@ -12,8 +12,6 @@ from adjudge.engine.tables.standings import Ranking, by_group, published, rankin
 from adjudge.engine.tables.table import Cell, Column, Table
 from adjudge.judges.plural import plural
 
-__all__ = ["Section", "detail_tables", "sections_of"]
-
 _WORDS = ("system", "minus", "reason", "cause", "what to do", "on the frontier of", "component", "ahead")
 
 

@@ -13,8 +13,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Badge", "Bar", "Cell", "Column", "Table", "labels", "visible"]
-
 
 class Badge(msgspec.Struct, frozen=True):
     """A few words with an explanation. `kind` is its class (base.css), `unseen` is read out before the text."""

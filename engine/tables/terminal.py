@@ -14,8 +14,6 @@ from rich.segment import Segment
 from adjudge.engine.config.redaction import printable
 from adjudge.engine.tables.table import Column, Table
 
-__all__ = ["Terminal", "on_terminal"]
-
 
 class Terminal(Console):
     """A console that shows control characters as replacement characters; its own colours and movements stay."""

@@ -34,20 +34,6 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.telemetry.metrics import CONTENT_TYPE, Family, page
 
-__all__ = [
-    "HEADERS",
-    "HOST",
-    "TOKEN",
-    "Access",
-    "Waiting",
-    "is_foreign",
-    "is_local",
-    "listen",
-    "local_only",
-    "metrics_served",
-    "serve_until_signal",
-]
-
 TOKEN = "ADJUDGE_TOKEN"
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 

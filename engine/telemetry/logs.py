@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from adjudge.engine.config.redaction import hidden, printable, printable_json
 from adjudge.engine.config.settings import ConfigError
 
-__all__ = ["FORM", "about", "begin", "case_name", "current", "event", "form", "is_json"]
-
 FORM = "ADJUDGE_LOG"
 _about: ContextVar[dict[str, str]] = ContextVar("adjudge_about")
 

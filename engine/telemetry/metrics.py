@@ -24,8 +24,6 @@ from adjudge.fetchers.page import Page
 from adjudge.judges import Judgment
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["CONTENT_TYPE", "SECONDS", "Family", "Metrics", "added", "note", "page"]
-
 _log = logging.getLogger(__name__)
 
 CONTENT_TYPE = "text/plain; version=0.0.4"

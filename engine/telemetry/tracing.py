@@ -21,8 +21,6 @@ from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
 
-__all__ = ["Spans", "opened_tracer"]
-
 A = TypeVar("A", bound=Answer)
 
 

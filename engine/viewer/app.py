@@ -51,8 +51,6 @@ from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.text.aside import open_workers
 
-__all__ = ["FollowedRun", "Viewer", "view"]
-
 _log = logging.getLogger(__name__)
 
 NOTICED_S = 1.0  # until a stream sees that a run has ended, or that another has begun
@@ -112,16 +110,8 @@ THREADS = 2
 STREAMS = 32
 SLOWEST_S = 30.0  # for a client to take one event
 MAX_LINE = 1 << 18  # more than the longest query, whose characters take up to twelve bytes once encoded
-_TYPES = {
-    "live.css": "text/css",
-    "live.js": "text/javascript",
-    "base.css": "text/css",
-    "base.js": "text/javascript",
-    "viewer.css": "text/css",
-    "viewer.js": "text/javascript",
-    "report.css": "text/css",
-    "report.js": "text/javascript",
-}
+_TYPES = {"css": "text/css", "js": "text/javascript"}
+_ASSETS = {f"{name}.{kind}": _TYPES[kind] for name in ("base", "live", "report", "viewer") for kind in _TYPES}
 
 Q = TypeVar("Q")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -219,7 +209,10 @@ class Viewer:
 
         async def leaderboard(request: web.Request) -> web.StreamResponse:
             async with self._room:
-                return await _leaderboard(run.now())
+                page = _html(200, await board_page(run.now()))
+            # Drawn by this version; the page's own policy allows its scripts by their hashes.
+            page.headers["Content-Security-Policy"] = f"{page_policy()}; frame-ancestors 'none'"
+            return page
 
         async def events(request: web.Request) -> web.StreamResponse:
             return await self._events(request, run)
@@ -310,15 +303,8 @@ def _html(status: int, page: str) -> web.Response:
     return web.Response(status=status, body=page.encode(), content_type="text/html", charset="utf-8")
 
 
-async def _leaderboard(run: OpenRun) -> web.StreamResponse:
-    """The run's leaderboard as this version draws it; the page's own policy allows its scripts by their hashes."""
-    page = _html(200, await board_page(run))
-    page.headers["Content-Security-Policy"] = f"{page_policy()}; frame-ancestors 'none'"
-    return page
-
-
 async def _asset(request: web.Request) -> web.StreamResponse:
-    kind = _TYPES.get(request.match_info["name"])
+    kind = _ASSETS.get(request.match_info["name"])
     if kind is None:
         raise web.HTTPNotFound
     return web.Response(text=asset(request.match_info["name"]), content_type=kind, charset="utf-8")

@@ -25,8 +25,6 @@ import pyarrow as pa
 
 from adjudge.engine.errors import UsageError
 
-__all__ = ["MADE_BY", "Book", "WordIndex", "shard_of", "whole_folder", "words_of"]
-
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 _MAIN, _MAIN_END, _END = '<main id="main" tabindex="-1">', "</main>", "</body>"
 _LEVEL = 9  # and a window that holds all of a report's pages, most of whose text is the same

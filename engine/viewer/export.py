@@ -41,13 +41,12 @@ from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import board_page, home, tasks_page
 from adjudge.engine.viewer.pages.questions import page_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
+from adjudge.engine.viewer.pages.search import searched
 from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import open_workers
-
-__all__ = ["Exported", "Names", "export"]
 
 LEFT_OUT = "left-out.html"
 _ALONE = {"": "index.html", "./": "index.html", "tasks": "tasks.html", "leaderboard": "leaderboard.html"}
@@ -354,21 +353,11 @@ class _Export:
 
     async def _index(self, cards: list[Scorecard], statements: WordIndex, texts: WordIndex) -> None:
         for card in cards:
-            wanted = ReportQuery(
-                system=card.system,
-                task=card.task_id,
-                sample=card.sample,
-                repeat=card.repeat,
-                protocol=card.protocol,
-            )
+            wanted = ReportQuery.of(card)
             name = f"{card.system}, task {card.task_id}"
             for n, line in enumerate(card.evidence, 1):
-                text = " ".join(
-                    filter(
-                        None, (line.what, line.outcome.words, line.reason, line.url, line.note, line.quote)
-                    )
-                )
-                statements.add(f"{card.protocol}: {name}, {n}", address("evidence", wanted, n=n), text)
+                title = f"{card.protocol}: {name}, {n}"
+                statements.add(title, address("evidence", wanted, n=n), searched(line))
             if card.protocol == cards[0].protocol:
                 try:
                     text = (await self._run.case(wanted)).report.text

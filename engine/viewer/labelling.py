@@ -34,16 +34,13 @@ from aiohttp import web
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.items import Item, Label, Stratum
 from adjudge.engine.runs.run import Run
-from adjudge.engine.tables.page import asset
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import asset, render
 from adjudge.engine.telemetry.http import HOST, listen, local_only, serve_until_signal
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import nearest
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
 from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.text.aside import aside, open_workers, storable
-
-__all__ = ["LabelDesk", "LabelFile", "Sample", "drawn", "label", "sampled", "write_sheet"]
 
 _MAX_BYTES = 1 << 28
 

@@ -11,18 +11,6 @@ import msgspec
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import coverage, terms
 
-__all__ = [
-    "COMPARING",
-    "LISTED",
-    "BetterOfTwo",
-    "Listed",
-    "ListedMarks",
-    "MarksOfList",
-    "Preferred",
-    "marks_in",
-    "preference",
-]
-
 COMPARING = "comparing"
 """The name that stands for a protocol where reports are compared."""
 LISTED = 8

@@ -8,14 +8,12 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from adjudge.judges import Answer, Judgment, Question, numbered
+from adjudge.judges import Answer, Judgment, numbered
 from adjudge.judges.lexical import coverage, figures, terms
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 
-__all__ = ["SameAs", "Sameness", "Verdicts", "batches", "clipped", "matched", "same_as", "same_text"]
-
-BATCH = 20
 _MAX_SHOWN = 2_000
 _AGREED = 0.8
 
@@ -27,19 +25,15 @@ class Sameness(Answer, frozen=True, kw_only=True):
     items: dict[str, Literal["same", "different"]]
 
 
-class SameAs(Question[Sameness], frozen=True, kw_only=True):
+class SameAs(Numbered[Sameness], frozen=True, kw_only=True):
     """Which of at most 20 `references` are the same as `candidate`."""
 
     words = "which reference answers an answer equals"
     answer = Sameness
+    listed = "references"
 
     candidate: str
     references: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per reference."""
-        return len(self.references)
 
     def lexical(self) -> Sameness:
         """The same if either side's words cover the other's and no figure differs."""
@@ -66,11 +60,6 @@ def matched(references: str) -> Outcome:
     return Outcome("matched" if references else "unmatched", words=clipped(references) or "no match")
 
 
-def batches(items: Sequence[str]) -> list[tuple[str, ...]]:
-    """`items` in order, at most 20 at a time: what fits one question."""
-    return [tuple(items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
-
-
 class Verdicts(NamedTuple):
     """For each reference, whether it is the same as the candidate; and the judgments that say so."""
 
@@ -87,10 +76,7 @@ class Verdicts(NamedTuple):
         found = [reference for reference, same in zip(references, self.same, strict=True) if same]
         key = self.judgments[0].key.hex() if self.judgments else ""
         return Evidence(
-            what=clipped(candidate),
-            outcome=matched("; ".join(found)),
-            judgment=key,
-            value=float(bool(found)),
+            what=clipped(candidate), outcome=matched("; ".join(found)), judgment=key, value=float(bool(found))
         )
 
 

@@ -5,8 +5,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.protocol import ScoringProtocol, Tools
+from adjudge.scoring.contract.case import Case, GoldError, Report, Task
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing
 
 __all__ = ["MET", "Drafting", "DraftsFrom", "GoldItem", "GoldItems", "GoldSource", "joined"]
@@ -99,3 +99,16 @@ class Drafting(ScoringProtocol, Protocol):
     def gold_items(self, case: Case) -> GoldItems:
         """The items of the task's gold as it is, without asking a judge; none if it has none. Raises GoldError."""
         ...
+
+
+def invalid_gold(protocol: ScoringProtocol, tasks: Iterable[Task]) -> list[str]:
+    """What is wrong with the gold of each of `tasks` whose gold the protocol cannot read; missing gold is left out."""
+    found = []
+    if isinstance(protocol, CaseMetrics):
+        for task in tasks:
+            try:
+                protocol.metrics_of(Case(task=task, report=Report(task_id=task.id, system="any", text="")))
+            except GoldError as error:
+                if error.reason == "gold_invalid":
+                    found.append(str(error))
+    return found

@@ -10,26 +10,17 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording, Wordings
 from adjudge.scoring.answers.parts import ask_until_read
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, DRAWS, Criterion, RaceGold, Yardstick
-
-__all__ = [
-    "CriteriaWordings",
-    "PublishedCriteria",
-    "PublishedWeights",
-    "averaged",
-    "listed_in",
-    "published_yardstick",
-]
 
 _TOLERANCE = 1e-6
 _OPEN = re.compile("<json_output>", re.IGNORECASE)
@@ -42,28 +33,25 @@ _NAMES = {
 }
 
 
-class CriteriaWordings(msgspec.Struct, frozen=True):
-    """The requests for a task's weights, and for the criteria of each dimension."""
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
-    weights: Wording
-    criteria: dict[str, Wording]
 
-    @classmethod
-    def of(cls, checkout: Checkout, language: str) -> "CriteriaWordings":
-        """The wordings in `language`. Raises CheckoutError."""
-        file = f"prompt/criteria_prompt_{language}.py"
-        return cls(
-            Wording.of(checkout.formatted(file, "generate_eval_dimension_weight_prompt")),
-            {
-                name: Wording.of(checkout.formatted(file, f"generate_eval_criteria_prompt_{short}"))
-                for name, short in _NAMES.items()
-            },
+def language_of(case: Case) -> Language:
+    """The language in which the benchmark asks about the case's task."""
+    return "zh" if case.task.language == "zh" else "en"
+
+
+def criteria_wordings(checkout: Checkout) -> dict[str, Wording]:
+    """The requests for a task's weights, and for the criteria of each dimension, by language. Raises CheckoutError."""
+    prompts = {name: f"generate_eval_criteria_prompt_{short}" for name, short in _NAMES.items()}
+    return {
+        f"criteria.{kind}.{language}": Wording.of(
+            checkout.formatted(f"prompt/criteria_prompt_{language}.py", prompt)
         )
-
-    def digests(self, language: str) -> dict[str, str]:
-        """The digests of all, by what they are for."""
-        kinds = {"weights": self.weights, **self.criteria}
-        return {f"race.criteria.{kind}.{language}": one.digest.hex() for kind, one in kinds.items()}
+        for language in LANGUAGES
+        for kind, prompt in {"weights": "generate_eval_dimension_weight_prompt", **prompts}.items()
+    }
 
 
 class PublishedWeights(PublishedQuestion[dict[str, Any] | None], frozen=True, kw_only=True):
@@ -111,15 +99,14 @@ def listed_in(text: str) -> object:
     """The JSON in a reply: between its first tags, or the text without its fences. Raises UnreadableReply. Linear."""
     opened = _OPEN.search(text)
     closed = opened and _CLOSE.search(text, opened.end())
-    inner = text[opened.end() : closed.start()].strip() if opened and closed else _unfenced(text)
+    if opened and closed:
+        inner = text[opened.end() : closed.start()].strip()
+    else:
+        inner = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     try:
         return json.loads(inner)
     except (ValueError, RecursionError) as error:
         raise UnreadableReply("not JSON") from error
-
-
-def _unfenced(text: str) -> str:
-    return text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
 
 
 def _sums_to_one(weights: Any) -> bool:
@@ -132,28 +119,27 @@ def _sums_to_one(weights: Any) -> bool:
 
 
 async def published_yardstick(
-    case: Case, gold: RaceGold, wordings: CriteriaWordings, tools: Tools
+    case: Case, gold: RaceGold, wordings: Wordings, tools: Tools
 ) -> Yardstick | Missing:
     """The yardstick of the case's task: its gold, or the judge's."""
     task = Context.of(task_prompt=case.task.prompt)
     weights: Mapping[str, float] | Missing | None = gold.dimension_weight
     criteria: Mapping[str, tuple[Criterion, ...]] | Missing | None = gold.criterions
     if weights is None:
-        weights = await _weights(task, case.task.language, wordings, tools)
+        weights = await _weights(task, case, wordings, tools)
     if isinstance(weights, Missing):
         return weights
     if criteria is None:
-        criteria = await _criteria(task, case.task.language, wordings, tools)
+        criteria = await _criteria(task, case, wordings, tools)
     return criteria if isinstance(criteria, Missing) else Yardstick(weights, criteria)
 
 
-async def _weights(
-    task: Context, language: str, wordings: CriteriaWordings, tools: Tools
-) -> dict[str, float] | Missing:
+async def _weights(task: Context, case: Case, wordings: Wordings, tools: Tools) -> dict[str, float] | Missing:
+    wording = wordings[f"criteria.weights.{language_of(case)}"]
     drawn = await asyncio.gather(
         *(
             ask_until_read(
-                tools, PublishedWeights(context=task, language=language, wording=wordings.weights, draw=draw)
+                tools, PublishedWeights(context=task, language=case.task.language, wording=wording, draw=draw)
             )
             for draw in range(1, DRAWS + 1)
         )
@@ -191,11 +177,16 @@ def averaged(draws: list[dict[str, Any]]) -> dict[str, float]:
 
 
 async def _criteria(
-    task: Context, language: str, wordings: CriteriaWordings, tools: Tools
+    task: Context, case: Case, wordings: Wordings, tools: Tools
 ) -> dict[str, tuple[Criterion, ...]] | Missing:
     asked = [
-        PublishedCriteria(context=task, language=language, wording=wording, dimension=name)
-        for name, wording in wordings.criteria.items()
+        PublishedCriteria(
+            context=task,
+            language=case.task.language,
+            wording=wordings[f"criteria.{name}.{language_of(case)}"],
+            dimension=name,
+        )
+        for name in _NAMES
     ]
     replies = await asyncio.gather(*(ask_until_read(tools, question) for question in asked))
     made = {}

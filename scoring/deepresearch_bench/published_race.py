@@ -32,25 +32,28 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording, digests
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
-from adjudge.scoring.contract.case import Case, GoldError
-from adjudge.scoring.contract.gold import GoldSource
-from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Scorecard, Value
-from adjudge.scoring.deepresearch_bench.published_criteria import CriteriaWordings, published_yardstick
-from adjudge.scoring.deepresearch_bench.race import out_of_ten
-from adjudge.scoring.deepresearch_bench.words import RACE
-from adjudge.scoring.deepresearch_bench.yardstick import (
-    DIMENSIONS,
-    Criterion,
-    MeasuredByGold,
-    RaceGold,
-    Yardstick,
-    frozen,
+from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Metric, Missing, Value
+from adjudge.scoring.deepresearch_bench.published_criteria import (
+    LANGUAGES,
+    Language,
+    criteria_wordings,
+    language_of,
+    published_yardstick,
 )
-
-__all__ = ["PublishedMarks", "RaceWordings", "halves", "marks_in", "shares"]
+from adjudge.scoring.deepresearch_bench.race import (
+    Found,
+    RaceProtocol,
+    mark_evidence,
+    match_weight,
+    share,
+    total,
+    weighted_mean,
+)
+from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, Criterion, RaceGold, Yardstick
 
 _FENCE = "```json"
 _BRACE = re.compile(r"[{}]")
@@ -96,20 +99,14 @@ def _candidates(text: str) -> Iterator[str]:
     yield whole
     first, last = text.find("{"), text.rfind("}")
     if first >= 0:
-        if (end := _closed(text, first)) is not None:
-            yield text[first:end]
+        depth = 0
+        for brace in _BRACE.finditer(text, first):
+            depth += 1 if brace[0] == "{" else -1
+            if depth == 0:
+                yield text[first : brace.end()]
+                break
         if last > first:
             yield text[first : last + 1]
-
-
-def _closed(text: str, start: int) -> int | None:
-    """Where the brace at `start` is closed, ignoring strings; None if it is not."""
-    depth = 0
-    for brace in _BRACE.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.end()
-    return None
 
 
 def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
@@ -126,7 +123,12 @@ def _gathered(text: str) -> dict[str, list[dict[str, object]]]:
                 for other in DIMENSIONS
                 if other != name
             ]
-            found[name] = _items(text[start : min(ends)])
+            section = text[start : min(ends)]
+            columns = [pattern.findall(section) for pattern in (_CRITERION, _TARGET, _REFERENCE)]
+            found[name] = [
+                {"criterion": said, "article_1_score": float(target), "article_2_score": float(reference)}
+                for said, target, reference in zip(*columns, strict=False)
+            ]
     return found
 
 
@@ -135,16 +137,6 @@ def _places(text: str, name: str, quoted_from: int, bare_from: int) -> Iterator[
     yield text.find(f'"{name}"', quoted_from)
     yield text.find(f"'{name}'", quoted_from)
     yield text.find(name, bare_from)
-
-
-def _items(text: str) -> list[dict[str, object]]:
-    columns = [
-        [match[1] for match in pattern.finditer(text)] for pattern in (_CRITERION, _TARGET, _REFERENCE)
-    ]
-    return [
-        {"criterion": criterion, "article_1_score": float(target), "article_2_score": float(reference)}
-        for criterion, target, reference in zip(*columns, strict=False)
-    ]
 
 
 class MarkedItem(msgspec.Struct, frozen=True):
@@ -204,33 +196,18 @@ def shares(
         }
     except OverflowError as error:
         raise UnreadableReply("a mark beyond all numbers") from error
-    target = reference = 0.0
-    for name, one in marks.items():
-        target += one.target * weights[name]
-        reference += one.reference * weights[name]
-    share = _of_ten if alone else _share
     dimensions = {
-        name: share(marks[name].target, marks[name].reference) if name in marks else 0.0
+        name: share(marks[name].target, marks[name].reference, not alone) if name in marks else 0.0
         for name in DIMENSIONS
     }
-    overall = share(target, reference)
+    target = total({name: one.target for name, one in marks.items()}, weights)
+    overall = share(target, total({name: one.reference for name, one in marks.items()}, weights), not alone)
     if not all(map(math.isfinite, (overall, *dimensions.values()))):
         raise UnreadableReply("a mark that is not a finite number")
     return RaceShares(overall, dimensions, marks)
 
 
-def _of_ten(target: float, reference: float) -> float:
-    return target if math.isnan(target) else min(max(target / 10, 0.0), 1.0)
-
-
-def _share(target: float, reference: float) -> float:
-    total = target + reference
-    return target / total if total > 0 else 0.0
-
-
 def _dimension(raw: list[Any], criteria: Sequence[Criterion], alone: bool) -> DimensionMarks:
-    weights = {one.criterion: one.weight for one in criteria}
-    lowered = [(text.lower(), weight) for text, weight in weights.items()]
     items: list[MarkedItem] = []
     last: float | None = None
     for one in raw:
@@ -242,15 +219,15 @@ def _dimension(raw: list[Any], criteria: Sequence[Criterion], alone: bool) -> Di
         text = one.get("criterion")
         text = text.strip() if isinstance(text, str) else ""
         if text and target is not None:
-            items.append(MarkedItem(text, _weight(text, weights, lowered), target, reference))
-    total = sum(item.weight for item in items)
-    if not total > 0:
+            items.append(MarkedItem(text, match_weight(text, criteria), target, reference))
+    weight = sum(item.weight for item in items)
+    if not weight > 0:
         return DimensionMarks(tuple(items), 0.0, 0.0, False)
-    targets = sum(item.target * item.weight for item in items)
+    targets = weighted_mean((item.target, item.weight) for item in items)
     references = sum(item.reference * item.weight for item in items if item.reference is not None)
     whole = all(math.isfinite(item.target) and (alone or item.is_whole) for item in items)
     whole = whole and (alone or last is not None)
-    return DimensionMarks(tuple(items), targets / total, 0.0 if last is None else references / total, whole)
+    return DimensionMarks(tuple(items), targets, 0.0 if last is None else references / weight, whole)
 
 
 def _marks(item: Any) -> tuple[float | None, float | None]:
@@ -263,20 +240,6 @@ def _marks(item: Any) -> tuple[float | None, float | None]:
     return (None if target is None else float(target)), (None if reference is None else float(reference))
 
 
-def _weight(text: str, weights: Mapping[str, float], lowered: Sequence[tuple[str, float]]) -> float:
-    if (exact := weights.get(text)) is not None:
-        return exact
-    wanted = text.lower()
-    for known, weight in lowered:
-        if known == wanted:
-            return weight
-    for known, weight in lowered:
-        if wanted in known or known in wanted:
-            return weight
-    return sum(weights.values()) / len(weights)
-
-
-Language = Literal["en", "zh"]
 Variant = Literal["full", "pointwise"]
 
 MIN_CLEANED = 100
@@ -285,35 +248,20 @@ _ENDS = frozenset(".?!。？！\n")
 _SEARCHED = 200
 
 
-class RaceWordings(msgspec.Struct, frozen=True):
-    """The requests of one checkout by language."""
-
-    clean: dict[str, Wording]
-    marks: dict[str, Wording]
-    criteria: dict[str, CriteriaWordings]
-
-    @classmethod
-    def of(cls, folder: str, variant: Variant = "full") -> "RaceWordings":
-        """The wordings in the checkout at `folder`. Raises CheckoutError."""
-        checkout = Checkout(folder)
-        return cls(
-            {
-                language: Wording.of(
-                    checkout.formatted("prompt/clean_prompt.py", f"clean_article_prompt_{language}")
-                )
-                for language in ("en", "zh")
-            },
-            {
-                language: Wording.of(
-                    checkout.formatted(f"prompt/score_prompt_{language}.py", _MARKS[variant])
-                )
-                for language in ("en", "zh")
-            },
-            {language: CriteriaWordings.of(checkout, language) for language in ("en", "zh")},
-        )
-
-
-_wordings = lru_cache(maxsize=8)(RaceWordings.of)
+@lru_cache(maxsize=8)
+def race_wordings(folder: str, variant: Variant = "full") -> dict[str, Wording]:
+    """The requests in the checkout at `folder`, by what they are for and by language. Raises CheckoutError."""
+    checkout = Checkout(folder)
+    prompts = {
+        "clean": ("prompt/clean_prompt.py", "clean_article_prompt_{}"),
+        "marks": ("prompt/score_prompt_{}.py", _MARKS[variant]),
+    }
+    found = {
+        f"{kind}.{language}": Wording.of(checkout.formatted(file.format(language), name.format(language)))
+        for kind, (file, name) in prompts.items()
+        for language in LANGUAGES
+    }
+    return found | criteria_wordings(checkout)
 
 
 class PublishedPartClean(PublishedQuestion[str], frozen=True, kw_only=True):
@@ -340,6 +288,23 @@ class PublishedClean(PublishedPartClean, frozen=True, kw_only=True):
     attempts: ClassVar[int] = 10
 
 
+class PublishedMarksAlone(PublishedQuestion[object], frozen=True, kw_only=True):
+    """How does the report (`article`) do by each criterion, with nothing to compare it with?"""
+
+    words = "marks by criterion, published call"
+    attempts: ClassVar[int] = 10
+
+    criteria_list: str
+
+    def read(self, text: str) -> object:
+        """The JSON in the reply that holds all dimensions."""
+        return marks_in(text)
+
+    def example(self) -> str:
+        """Middling marks for every criterion."""
+        return _middling(self.criteria_list, target_score=5.0)
+
+
 class PublishedMarks(PublishedQuestion[object], frozen=True, kw_only=True):
     """How do the report (`article_1`) and the reference (`article_2`) do by each criterion?"""
 
@@ -358,31 +323,11 @@ class PublishedMarks(PublishedQuestion[object], frozen=True, kw_only=True):
         return _middling(self.criteria_list, article_1_score=5.0, article_2_score=5.0)
 
 
-class PublishedMarksAlone(PublishedQuestion[object], frozen=True, kw_only=True):
-    """How does the report (`article`) do by each criterion, with nothing to compare it with?"""
-
-    words = "marks by criterion, published call"
-    attempts: ClassVar[int] = 10
-
-    criteria_list: str
-
-    def read(self, text: str) -> object:
-        """The JSON in the reply that holds all dimensions."""
-        return marks_in(text)
-
-    def example(self) -> str:
-        """Middling marks for every criterion."""
-        return _middling(self.criteria_list, target_score=5.0)
-
-
-class PublishedRace(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report under the task's gold `race` (`RaceGold`) by the calls of the benchmark at `checkout`.
 
     `cleaning: none` takes reports that are clean already. `variant: pointwise` shows no reference: shares of 10.
     """
-
-    name: ClassVar[str] = "race"
-    words: ClassVar = RACE
 
     checkout: str
     variant: Variant = "full"
@@ -394,93 +339,26 @@ class PublishedRace(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fi
         """Overall first, then the dimensions; then the same without what the code scores 0 for a lacking reply."""
         names = ("overall", *DIMENSIONS)
         return (
-            Metric(name="overall", scale=100, headline=True),
-            *(Metric(name=name, scale=100) for name in DIMENSIONS),
+            *(Metric(name=name, scale=100, headline=name == "overall") for name in names),
             *(Metric(name=f"{name}_strict", scale=100, shown=False) for name in names),
         )
 
-    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """`metrics`, the same for every task. Raises GoldError."""
-        self._gold(case)
-        return self.metrics
+    @property
+    def compares(self) -> bool:
+        """Whether a report is shown beside the reference."""
+        return self.variant == "full"
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = _wordings(self.checkout, self.variant)
-        kinds = {"clean": found.clean, "marks": found.marks}
-        own = {
-            f"race.{kind}.{language}": wording.digest.hex()
-            for kind, wordings in kinds.items()
-            for language, wording in wordings.items()
-        }
-        made = (wordings.digests(language) for language, wordings in found.criteria.items())
-        return own | {name: digest for each in made for name, digest in each.items()}
+        return digests("race", race_wordings(self.checkout, self.variant))
 
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Clean the report, find or make its criteria, ask for marks, weigh them. Raises GoldError."""
-        gold, language = self._gold(case), _language(case)
-        wordings = _wordings(self.checkout, self.variant)
-        article = await self._cleaned(case, wordings, tools)
-        if isinstance(article, Missing):
-            return self._unscored(case, article)
-        measure = await published_yardstick(case, gold, wordings.criteria[language], tools)
-        if isinstance(measure, Missing):
-            return self._unscored(case, measure)
-        question = self._question(case, article, gold.reference, measure)
-        reply = await ask_until_read(tools, question)
-        if isinstance(reply, Missing):
-            return self._unscored(case, reply)
-        try:
-            alone = self.variant == "pointwise"
-            found = shares(reply.value, measure.weights, measure.criteria, alone=alone)
-        except UnreadableReply:
-            return self._unscored(case, Missing("judge_unparseable"))
-        return Scorecard.of(self.name, case, _values(found), _evidence(found, reply))
-
-    async def draft(
-        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
-    ) -> msgspec.Raw | Missing:
-        """The task's gold with weights and criteria, made by the published calls if missing. Raises GoldError."""
-        wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
-        measure = await published_yardstick(case, RaceGold.of(case), wordings, tools)
-        return measure if isinstance(measure, Missing) else frozen(case, measure)
-
-    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
-        """The criteria with their explanations and what they weigh in `overall`. Raises GoldError."""
-        wordings = _wordings(self.checkout, self.variant).criteria[_language(case)]
-        measure = await published_yardstick(case, self._gold(case), wordings, tools)
-        return [] if isinstance(measure, Missing) else measure.explained()
-
-    def _gold(self, case: Case) -> RaceGold:
-        gold = RaceGold.of(case)
-        if self.variant == "full" and not gold.reference.strip():
-            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
-        return gold
-
-    def _question(
-        self, case: Case, article: str, reference: str, measure: Yardstick
-    ) -> PublishedMarks | PublishedMarksAlone:
-        task, language, listed = case.task.prompt, _language(case), _listed(*measure.criteria.items())
-        wording = _wordings(self.checkout, self.variant).marks[language]
-        if self.variant == "pointwise":
-            context = Context.of(task_prompt=task, article=article)
-            return PublishedMarksAlone(
-                context=context, language=language, wording=wording, criteria_list=listed
-            )
-        return PublishedMarks(
-            context=Context.of(task_prompt=task, article_1=article),
-            language=language,
-            wording=wording,
-            article_2=reference,
-            criteria_list=listed,
-        )
-
-    async def _cleaned(self, case: Case, wordings: RaceWordings, tools: Tools) -> str | Missing:
+    async def cleaned(self, case: Case, tools: Tools) -> str | Missing:
+        """The report as the judge cleans it, whole or in two parts."""
         article = case.report.text
         if self.cleaning == "none":
             return article
-        language = self.cleaning_language or _language(case)
-        wording = wordings.clean[language]
+        language = self.cleaning_language or language_of(case)
+        wording = race_wordings(self.checkout, self.variant)[f"clean.{language}"]
         whole = PublishedClean(context=Context.of(article=article), language=language, wording=wording)
         reply = await ask_until_read(tools, whole)
         if isinstance(reply, ReadReply):
@@ -494,12 +372,47 @@ class PublishedRace(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fi
             )
             for part in halves(article)
         ]
-        cleaned = [part.value for part in parts if isinstance(part, ReadReply)]
         failed = next((part for part in parts if isinstance(part, Missing)), None)
-        return failed or "".join(cleaned)
+        return failed or "".join(part.value for part in parts if isinstance(part, ReadReply))
 
-    def _unscored(self, case: Case, missing: Missing) -> Scorecard:
-        return Scorecard.of(self.name, case, {metric.name: missing for metric in self.metrics})
+    async def yardstick(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+        """Weights and criteria: gold's, made by the published calls where it has none."""
+        return await published_yardstick(case, gold, race_wordings(self.checkout, self.variant), tools)
+
+    async def marked(
+        self, case: Case, article: str, reference: str, measure: Yardstick, tools: Tools
+    ) -> Found | Missing:
+        """Every metric by the code's rules and strictly, and a line of evidence for each mark of the reply."""
+        task, language = case.task.prompt, language_of(case)
+        listed = _listed(*measure.criteria.items())
+        wording = race_wordings(self.checkout, self.variant)[f"marks.{language}"]
+        question: PublishedQuestion[object]
+        if self.compares:
+            context = Context.of(task_prompt=task, article_1=article)
+            question = PublishedMarks(
+                context=context, language=language, wording=wording, article_2=reference, criteria_list=listed
+            )
+        else:
+            context = Context.of(task_prompt=task, article=article)
+            question = PublishedMarksAlone(
+                context=context, language=language, wording=wording, criteria_list=listed
+            )
+        reply = await ask_until_read(tools, question)
+        if isinstance(reply, Missing):
+            return reply
+        try:
+            found = shares(reply.value, measure.weights, measure.criteria, alone=not self.compares)
+        except UnreadableReply:
+            return Missing("judge_unparseable")
+        values: dict[str, Value] = {"overall": found.overall, **found.dimensions}
+        whole = found.whole | ({"overall"} if len(found.whole) == len(DIMENSIONS) else frozenset())
+        lacking = Missing("judge_unparseable")
+        values |= {f"{name}_strict": one if name in whole else lacking for name, one in values.items()}
+        return values, [
+            mark_evidence(f"{name}: {item.criterion}", item.target, item.reference, reply.judgment)
+            for name, marks in found.marks.items()
+            for item in marks.items
+        ]
 
 
 def _middling(criteria_list: str, **marks: float) -> str:
@@ -527,10 +440,6 @@ def halves(article: str) -> tuple[str, str]:
     return article[:end], article[middle:]
 
 
-def _language(case: Case) -> Language:
-    return "zh" if case.task.language == "zh" else "en"
-
-
 @lru_cache(maxsize=64)
 def _listed(*criteria: tuple[str, tuple[Criterion, ...]]) -> str:
     """The criteria as the code shows them, the same for all reports on a task: without weights, in the gold's order."""
@@ -539,28 +448,3 @@ def _listed(*criteria: tuple[str, tuple[Criterion, ...]]) -> str:
         for name, each in criteria
     }
     return json.dumps(shown, ensure_ascii=False, indent=2)
-
-
-def _values(found: RaceShares) -> dict[str, Value]:
-    published = {"overall": found.overall, **found.dimensions}
-    whole = found.whole
-    strict: dict[str, Value] = {
-        f"{name}_strict": value
-        if (name in whole or (name == "overall" and len(whole) == len(DIMENSIONS)))
-        else Missing("judge_unparseable")
-        for name, value in published.items()
-    }
-    return published | strict
-
-
-def _evidence(found: RaceShares, reply: ReadReply[object]) -> list[Evidence]:
-    return [
-        Evidence(
-            what=f"{name}: {item.criterion}",
-            outcome=out_of_ten(item.target, item.reference),
-            judgment=reply.judgment,
-            value=None if item.reference is None else item.target,
-        )
-        for name, marks in found.marks.items()
-        for item in marks.items
-    ]

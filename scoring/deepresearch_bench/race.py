@@ -33,14 +33,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Judgment, Question, numbered
+from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import figures, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import bounded
 from adjudge.scoring.contract.case import Case, GoldError
+from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Metric, Missing, Outcome, Scorecard, Value
@@ -49,30 +51,14 @@ from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
     MOST,
     Criterion,
-    MeasuredByGold,
     RaceGold,
     Yardstick,
+    frozen,
     yardstick,
 )
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.cleaning import clean_report, judge_clean
-
-__all__ = [
-    "ArticleMarks",
-    "OverallMark",
-    "Pair",
-    "PairMarks",
-    "Race",
-    "chunks",
-    "dimension_score",
-    "match_weight",
-    "out_of_ten",
-    "pointwise",
-    "relative",
-    "system_scores",
-    "total",
-]
 
 MAX_CRITERIA = 80
 
@@ -96,20 +82,16 @@ class MarkedPair(Answer, frozen=True, kw_only=True):
     items: dict[str, Pair]
 
 
-class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
+class PairMarks(Numbered[MarkedPair], frozen=True, kw_only=True):
     """How do articles A (in the context) and B do by each criterion?"""
 
     words = "marks by criterion beside the reference"
     prompt = "race_pair"
     answer = MarkedPair
+    listed = "criteria"
 
     criteria: tuple[str, ...]
     article_b: str
-
-    @property
-    def count(self) -> int:
-        """One item per criterion."""
-        return len(self.criteria)
 
     def lexical(self) -> MarkedPair:
         """The lexical mark of each article, taken alone: the same in either order."""
@@ -120,7 +102,7 @@ class PairMarks(Question[MarkedPair], frozen=True, kw_only=True):
             )
             for criterion in map(_unnamed, self.criteria)
         ]
-        return MarkedPair(items=dict(zip(numbered(len(marks)), marks, strict=True)))
+        return MarkedPair(items=self.keyed(marks))
 
 
 class Single(Answer, frozen=True, kw_only=True):
@@ -138,19 +120,15 @@ class MarkedArticle(Answer, frozen=True, kw_only=True):
     items: dict[str, Single]
 
 
-class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
+class ArticleMarks(Numbered[MarkedArticle], frozen=True, kw_only=True):
     """How does the article in the context do by each criterion, with nothing to compare it with?"""
 
     words = "marks by criterion"
     prompt = "race_point"
     answer = MarkedArticle
+    listed = "criteria"
 
     criteria: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per criterion."""
-        return len(self.criteria)
 
     def lexical(self) -> MarkedArticle:
         """The lexical mark of the article."""
@@ -158,7 +136,7 @@ class ArticleMarks(Question[MarkedArticle], frozen=True, kw_only=True):
         marks = [
             Single(mark=_lexical_mark(article, task, criterion)) for criterion in map(_unnamed, self.criteria)
         ]
-        return MarkedArticle(items=dict(zip(numbered(len(marks)), marks, strict=True)))
+        return MarkedArticle(items=self.keyed(marks))
 
 
 class Overall(Answer, frozen=True, kw_only=True):
@@ -242,8 +220,6 @@ def _saturated(value: float, half: float) -> float:
     return value / (value + half)
 
 
-A = TypeVar("A", bound=Answer)
-
 Variant = Literal[
     "full",
     "vanilla",
@@ -254,29 +230,24 @@ Variant = Literal[
     "no_weights",
     "reversed_positions",
 ]
-WITHOUT_REFERENCE = ("vanilla", "pointwise")
 REFERENCE_FIRST = "reference_first."
 """Prefix of metric names when the reference comes first; its marks differ from those of the published order."""
 
 
 def match_weight(scored: str, criteria: Sequence[Criterion]) -> float:
-    """The weight of an item that a judge scored under the text `scored`.
+    """The weight of an item that a judge scored under the text `scored`, by the reference code's rules.
 
-    The criterion of equal text, stripped; else equal without regard to case; else the first, in criteria order, of
-    which one text holds the other; else the mean weight of the dimension. 0 without criteria.
+    That of the criterion with this text (stripped; else without regard to case; else the first of which one text holds
+    the other), else the mean weight of the dimension. 0 without criteria.
     """
-    text = scored.strip()
-    for criterion in criteria:
-        if criterion.criterion.strip() == text:
-            return criterion.weight
-    for criterion in criteria:
-        if criterion.criterion.strip().lower() == text.lower():
-            return criterion.weight
-    for criterion in criteria:
-        known = criterion.criterion.strip().lower()
-        if known in text.lower() or text.lower() in known:
-            return criterion.weight
-    return sum(criterion.weight for criterion in criteria) / len(criteria) if criteria else 0.0
+    weights, text = {one.criterion: one.weight for one in criteria}, scored.strip()
+    if text in weights:
+        return weights[text]
+    wanted = text.lower()
+    lowered = [(known.lower(), weight) for known, weight in weights.items()]
+    alike = [weight for known, weight in lowered if known == wanted]
+    alike += [weight for known, weight in lowered if wanted in known or known in wanted]
+    return alike[0] if alike else sum(weights.values()) / (len(weights) or 1)
 
 
 def weighted_mean(items: Iterable[tuple[float, float]]) -> float:
@@ -300,8 +271,8 @@ def total(dimensions: Mapping[str, float], weights: Mapping[str, float]) -> floa
 
 
 def relative(target: float, reference: float) -> float:
-    """target / (target + reference), 0 if the sum is 0."""
-    return target / (target + reference) if target + reference else 0.0
+    """target / (target + reference), 0 unless the sum is above 0."""
+    return target / (target + reference) if target + reference > 0 else 0.0
 
 
 def pointwise(score: float) -> float:
@@ -339,15 +310,98 @@ class _Item(msgspec.Struct, frozen=True):
     marks: _Marks
 
 
-class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True):
+Found = tuple[dict[str, Value], list[Evidence]]
+"""Every metric of a report, and a line of evidence for each mark."""
+
+
+class RaceProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """RACE under the task's gold `race` (`RaceGold`), in one of two voices: `Race` or `PublishedRace`.
+
+    A voice cleans the report, makes the yardstick that gold lacks, and asks for marks in its own words.
+    """
+
+    name: ClassVar[str] = "race"
+    words: ClassVar = RACE
+    drafts_from: ClassVar[DraftsFrom] = "task"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Overall first, then the dimensions."""
+        raise NotImplementedError
+
+    @property
+    def compares(self) -> bool:
+        """Whether a report is shown beside the reference."""
+        raise NotImplementedError
+
+    async def cleaned(self, case: Case, tools: Tools) -> str | Missing:
+        """The report without citations."""
+        raise NotImplementedError
+
+    async def yardstick(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+        """Weights and criteria: gold's, made by the judge where it has none."""
+        raise NotImplementedError
+
+    async def marked(
+        self, case: Case, article: str, reference: str, measure: Yardstick, tools: Tools
+    ) -> Found | Missing:
+        """Every metric of the cleaned report, and a line of evidence for each mark."""
+        raise NotImplementedError
+
+    async def measured_by(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+        """The yardstick that marks are weighed by."""
+        return await self.yardstick(case, gold, tools)
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """`metrics`, the same for every task. Raises GoldError."""
+        self._gold(case)
+        return self.metrics
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Clean the report, agree on criteria, ask for marks, weigh them. Raises GoldError."""
+        found = await self._found(case, self._gold(case), tools)
+        if isinstance(found, Missing):
+            return Scorecard.of(self.name, case, {metric.name: found for metric in self.metrics})
+        return Scorecard.of(self.name, case, *found)
+
+    async def _found(self, case: Case, gold: RaceGold, tools: Tools) -> Found | Missing:
+        article = await self.cleaned(case, tools)
+        if isinstance(article, Missing):
+            return article
+        measure = await self.measured_by(case, gold, tools)
+        if isinstance(measure, Missing):
+            return measure
+        return await self.marked(case, article, gold.reference, measure, tools)
+
+    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
+        """The criteria with their explanations and what they weigh in `overall`. Raises GoldError."""
+        measure = await self.measured_by(case, self._gold(case), tools)
+        return [] if isinstance(measure, Missing) else measure.explained()
+
+    async def draft(
+        self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
+    ) -> msgspec.Raw | Missing:
+        """The task's gold with weights and criteria, made by the judge where it has none. Raises GoldError."""
+        measure = await self.yardstick(case, RaceGold.of(case), tools)
+        return measure if isinstance(measure, Missing) else frozen(case, measure)
+
+    def gold_items(self, case: Case) -> GoldItems:
+        """The criteria of the task's gold, and the weights that sum to 1. Raises GoldError."""
+        return RaceGold.of(case).as_items()
+
+    def _gold(self, case: Case) -> RaceGold:
+        gold = RaceGold.of(case)
+        if self.compares and not gold.reference.strip():
+            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
+        return gold
+
+
+class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report under the task's gold `race` (`RaceGold`).
 
     Metrics: `overall` and the four dimensions (x 100), and `total`, the report's own mark from 0 to 10. `vanilla` has
     no dimensions. All of them are called `reference_first.NAME` if the reference comes first.
     """
-
-    name: ClassVar[str] = "race"
-    words: ClassVar = RACE
 
     variant: Variant = "full"
     """`full`, or one of the paper's ablations."""
@@ -361,7 +415,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         ordered = "both_orders" if self.both_orders else "order: reference_first"
-        if self.variant in WITHOUT_REFERENCE and (self.both_orders or self.order == "reference_first"):
+        if not self.compares and (self.both_orders or self.order == "reference_first"):
             raise ValueError(f"{ordered} needs a second article, and the variant {self.variant} has none")
         if self.both_orders and self._reference_first:
             raise ValueError("both_orders asks in both orders; leave out order and reversed_positions")
@@ -376,33 +430,10 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
             Metric(name=f"{self._prefix}total", best=10, shown=False),
         )
 
-    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """`metrics`, the same for every task. Raises GoldError."""
-        self._gold(case)
-        return self.metrics
-
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Clean the report, agree on criteria, ask for marks, weigh them. Raises GoldError."""
-        gold = self._gold(case)
-        article = await self._cleaned(case, tools)
-        if isinstance(article, Missing):
-            return self._unscored(case, article)
-        if self.variant == "vanilla":
-            return await self._vanilla(case, article, tools)
-        measure = await self._measure(case, gold, tools)
-        if isinstance(measure, Missing):
-            return self._unscored(case, measure)
-        reference = await aside(clean_report, storable(gold.reference))
-        marks = await self._marks(case, article, reference, measure, tools)
-        items = [_Item(*item, marks) for item, marks in zip(measure.items, marks, strict=True)]
-        return self._scorecard(case, items, measure)
-
-    async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
-        """The criteria with their explanations and what they weigh in `overall`. Raises GoldError."""
-        if self.variant == "vanilla":
-            return []
-        measure = await self._measure(case, self._gold(case), tools)
-        return [] if isinstance(measure, Missing) else measure.explained()
+    @property
+    def compares(self) -> bool:
+        """Whether a report is shown beside the reference."""
+        return self.variant not in ("vanilla", "pointwise")
 
     @property
     def _reference_first(self) -> bool:
@@ -412,18 +443,20 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
     def _prefix(self) -> str:
         return REFERENCE_FIRST if self._reference_first else ""
 
-    def _gold(self, case: Case) -> RaceGold:
-        gold = RaceGold.of(case)
-        if self.variant not in WITHOUT_REFERENCE and not gold.reference.strip():
-            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
-        return gold
-
-    async def _cleaned(self, case: Case, tools: Tools) -> str | Missing:
+    async def cleaned(self, case: Case, tools: Tools) -> str | Missing:
+        """The report without citations, by rules or by the judge."""
         if self.cleaning == "judge":
             return await judge_clean(case.report.text, case.task.language, tools)
         return await aside(clean_report, storable(case.report.text))
 
-    async def _measure(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+    async def yardstick(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+        """Weights and criteria: gold's, made by the judge where it has none."""
+        return await yardstick(case, gold, tools)
+
+    async def measured_by(self, case: Case, gold: RaceGold, tools: Tools) -> Yardstick | Missing:
+        """The yardstick of the variant; `vanilla` has an empty one."""
+        if self.variant == "vanilla":
+            return Yardstick({}, {})
         measure = await yardstick(case, gold, tools, static=self.variant == "static_criteria")
         if isinstance(measure, Missing):
             return measure
@@ -433,39 +466,90 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
             measure = measure.without_dimension_weights()
         return measure
 
-    async def _vanilla(self, case: Case, article: str, tools: Tools) -> Scorecard:
-        context = Context.of(task=case.task.prompt, article=article)
-        judgment = await tools.ask(OverallMark(context=context, language=case.task.language))
-        if judgment.answer is None:
-            return self._unscored(case, Missing(judgment.reason or "judge_unparseable"))
-        mark = judgment.answer.mark
-        evidence = Evidence(what="overall", outcome=out_of_ten(mark), judgment=judgment.key.hex())
-        return Scorecard.of(self.name, case, {"overall": pointwise(mark), "total": mark}, [evidence])
+    async def marked(
+        self, case: Case, article: str, reference: str, measure: Yardstick, tools: Tools
+    ) -> Found | Missing:
+        """Every metric, with bounds where marks are missing, and a line of evidence for each criterion."""
+        if self.variant == "vanilla":
+            context = Context.of(task=case.task.prompt, article=article)
+            judgment = await tools.ask(OverallMark(context=context, language=case.task.language))
+            if judgment.answer is None:
+                return Missing(judgment.reason or "judge_unparseable")
+            mark = judgment.answer.mark
+            evidence = Evidence(what="overall", outcome=out_of_ten(mark), judgment=judgment.key.hex())
+            return {"overall": pointwise(mark), "total": mark}, [evidence]
+        reference = await aside(clean_report, storable(reference))
+        ask = partial(self._asked, case, article, reference, [named(*item) for item in measure.items], tools)
+        if self.both_orders:
+            both = await asyncio.gather(ask(target_first=True), ask(target_first=False))
+            marks = [
+                _Marks(
+                    (one.target + other.target) / 2,
+                    (one.reference + other.reference) / 2,
+                    one.reason or other.reason,
+                    one.judgment if one.reason else other.judgment,
+                )
+                for one, other in zip(*both, strict=True)
+            ]
+        else:
+            marks = await ask(target_first=not self._reference_first)
+        items = [_Item(*item, found) for item, found in zip(measure.items, marks, strict=True)]
+        return self._values(items, measure), [
+            mark_evidence(
+                item.criterion.named(item.dimension),
+                item.marks.target,
+                item.marks.reference if self.compares else None,
+                item.marks.judgment,
+                item.marks.reason,
+            )
+            for item in items
+        ]
 
-    async def _marks(
-        self, case: Case, target: str, reference: str, measure: Yardstick, tools: Tools
+    async def _asked(
+        self,
+        case: Case,
+        target: str,
+        reference: str,
+        criteria: Sequence[str],
+        tools: Tools,
+        *,
+        target_first: bool,
     ) -> list[_Marks]:
         """The marks for every criterion, in their order."""
-        criteria = [named(*item) for item in measure.items]
-        if self.variant == "pointwise":
-            return await _mark_alone(case, target, criteria, tools)
-        ask = partial(_mark_pair, case, target, reference, criteria, tools)
-        if not self.both_orders:
-            return await ask(target_first=not self._reference_first)
-        both = await asyncio.gather(ask(target_first=True), ask(target_first=False))
-        return [_averaged(*pair) for pair in zip(*both, strict=True)]
+        task, language = case.task.prompt, case.task.language
+        asked: list[Question[Any]]
+        if self.compares:
+            first, second = (target, reference) if target_first else (reference, target)
+            context = Context.of(task=task, article_a=first)
+            asked = [
+                PairMarks(context=context, language=language, criteria=chunk, article_b=second)
+                for chunk in chunks(criteria)
+            ]
+        else:
+            context = Context.of(task=task, article=target)
+            asked = [
+                ArticleMarks(context=context, language=language, criteria=chunk) for chunk in chunks(criteria)
+            ]
+        found = []
+        for question, judgment in zip(asked, await tools.ask_all(asked), strict=True):
+            reason = None if judgment.answer is not None else judgment.reason or "judge_unparseable"
+            for key in numbered(question.count or 0):
+                marks = (0.0, 0.0)
+                if judgment.answer is not None:
+                    item = judgment.answer.items[key]
+                    marks = (item.a, item.b) if self.compares else (item.mark, 0.0)
+                of_target, of_reference = marks if target_first else marks[::-1]
+                found.append(_Marks(of_target, of_reference, reason, judgment.key.hex()))
+        return found
 
-    def _scorecard(self, case: Case, items: Sequence[_Item], measure: Yardstick) -> Scorecard:
-        """The scorecard from the marks of all items; those that are missing leave bounds."""
-        figures = self._figures([(item.marks.target, item.marks.reference) for item in items], items, measure)
-        low = high = figures
+    def _values(self, items: Sequence[_Item], measure: Yardstick) -> dict[str, Value]:
+        """Every metric from the marks of all items; those that are missing leave bounds."""
+        marks = [(item.marks.target, item.marks.reference) for item in items]
+        figures = low = high = self._figures(marks, items, measure)
         if any(item.marks.reason for item in items):
             low, high = (
                 self._figures(
-                    [
-                        end if item.marks.reason else (item.marks.target, item.marks.reference)
-                        for item in items
-                    ],
+                    [end if item.marks.reason else pair for item, pair in zip(items, marks, strict=True)],
                     items,
                     measure,
                 )
@@ -479,8 +563,7 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
             values[f"{self._prefix}{name}"] = bounded(
                 value, (low[name], high[name]), len(needed) - len(reasons), len(needed)
             )
-        evidence = [_evidence(item, self.variant == "pointwise") for item in items]
-        return Scorecard.of(self.name, case, values, evidence)
+        return values
 
     def _figures(
         self, marks: Sequence[tuple[float, float]], items: Sequence[_Item], measure: Yardstick
@@ -498,59 +581,13 @@ class Race(MeasuredByGold, frozen=True, kw_only=True, forbid_unknown_fields=True
             for side in (0, 1)
         )
         target, reference = total(targets, measure.weights), total(references, measure.weights)
-        shares = {name: self._share(targets[name], references[name]) for name in DIMENSIONS}
-        return {"overall": self._share(target, reference), **shares, "total": target}
-
-    def _share(self, target: float, reference: float) -> float:
-        return pointwise(target) if self.variant == "pointwise" else relative(target, reference)
-
-    def _unscored(self, case: Case, missing: Missing) -> Scorecard:
-        return Scorecard.of(self.name, case, {metric.name: missing for metric in self.metrics})
+        shares = {name: share(targets[name], references[name], self.compares) for name in DIMENSIONS}
+        return {"overall": share(target, reference, self.compares), **shares, "total": target}
 
 
-async def _mark_alone(case: Case, article: str, criteria: Sequence[str], tools: Tools) -> list[_Marks]:
-    context = Context.of(task=case.task.prompt, article=article)
-    asked = [
-        ArticleMarks(context=context, language=case.task.language, criteria=chunk)
-        for chunk in chunks(criteria)
-    ]
-    judgments = await tools.ask_all(asked)
-    found = []
-    for question, judgment in zip(asked, judgments, strict=True):
-        for key in numbered(question.count):
-            mark = judgment.answer.items[key].mark if judgment.answer else 0.0
-            found.append(_Marks(mark, 0.0, _reason(judgment), judgment.key.hex()))
-    return found
-
-
-async def _mark_pair(
-    case: Case, target: str, reference: str, criteria: Sequence[str], tools: Tools, *, target_first: bool
-) -> list[_Marks]:
-    first, second = (target, reference) if target_first else (reference, target)
-    context = Context.of(task=case.task.prompt, article_a=first)
-    asked = [
-        PairMarks(context=context, language=case.task.language, criteria=chunk, article_b=second)
-        for chunk in chunks(criteria)
-    ]
-    judgments = await tools.ask_all(asked)
-    found = []
-    for question, judgment in zip(asked, judgments, strict=True):
-        for key in numbered(question.count):
-            pair = judgment.answer.items[key] if judgment.answer else Pair(a=0, b=0)
-            of_target, of_reference = (pair.a, pair.b) if target_first else (pair.b, pair.a)
-            found.append(_Marks(of_target, of_reference, _reason(judgment), judgment.key.hex()))
-    return found
-
-
-def _reason(judgment: Judgment[A]) -> Reason | None:
-    return None if judgment.answer is not None else judgment.reason or "judge_unparseable"
-
-
-def _averaged(one: _Marks, other: _Marks) -> _Marks:
-    failed = one if one.reason else other
-    return _Marks(
-        (one.target + other.target) / 2, (one.reference + other.reference) / 2, failed.reason, failed.judgment
-    )
+def share(target: float, reference: float, compares: bool) -> float:
+    """The report's share beside the reference, or of 10 where it is marked alone."""
+    return relative(target, reference) if compares else pointwise(target)
 
 
 def out_of_ten(mark: float, reference: float | None = None) -> Outcome:
@@ -559,12 +596,14 @@ def out_of_ten(mark: float, reference: float | None = None) -> Outcome:
     return Outcome("points", mark, 10.0, reference, f"{mark:g} of 10{beside}")
 
 
-def _evidence(item: _Item, alone: bool) -> Evidence:
-    marks = item.marks
+def mark_evidence(
+    what: str, target: float, reference: float | None, judgment: str, reason: Reason | None = None
+) -> Evidence:
+    """A mark beside the reference's, or alone; why it is missing, if it is."""
     return Evidence(
-        what=item.criterion.named(item.dimension),
-        outcome=MISSING if marks.reason else out_of_ten(marks.target, None if alone else marks.reference),
-        judgment=marks.judgment,
-        reason=marks.reason or "",
-        value=None if marks.reason or alone else marks.target,
+        what=what,
+        outcome=MISSING if reason else out_of_ten(target, reference),
+        judgment=judgment,
+        reason=reason or "",
+        value=None if reason or reference is None else target,
     )

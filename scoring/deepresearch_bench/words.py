@@ -2,8 +2,6 @@
 
 from adjudge.scoring.contract.scorecard import MetricWords
 
-__all__ = ["FACT", "RACE"]
-
 _OVER = "The report's marks over the sum of its own and the reference's: 0.5, shown as 50, is as good."
 
 RACE = MetricWords(

@@ -22,8 +22,6 @@ from adjudge.judges.lexical import terms
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citations import Passage, parse, url_key
 
-__all__ = ["MAX_NAMES", "Cited", "Cites", "Label", "Labels", "leniently_equal", "read_cited"]
-
 MAX_NAMES = 1_000
 
 _BRACKET = re.compile(r"[\[【]([^\[\]【】\n]{1,300})[\]】](?!\()")
@@ -316,7 +314,7 @@ class _Reader:
         """A link as the address of its source, where it names one."""
         place = self._place(match[2])
         place = self._find(match[1]) if place is None else place
-        if place is None and not _web(match[2]):
+        if place is None and not match[2].lower().startswith(("http://", "https://")):
             return match[0]
         return f"[{match[1]}]({self._address(place, _Named(match[1], match[2]))})"
 
@@ -342,10 +340,6 @@ def _alike(first: str, words: set[str], second: str, others: set[str]) -> bool:
         return True
     shared = len(words & others)
     return bool(words and others) and shared >= _TOKENS_SHARED * max(len(words), len(others))
-
-
-def _web(url: str) -> bool:
-    return url.lower().startswith(("http://", "https://"))
 
 
 def _file_name(text: str) -> str:

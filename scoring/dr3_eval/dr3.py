@@ -10,13 +10,13 @@ code's.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
-from adjudge.scoring.answers.parts import EVERY, Answered, MinAnswered, combined, measured
+from adjudge.scoring.answers.parts import EVERY, Answered, Measure, MinAnswered, combined, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.labels import BACKED, MET_LABELS, MET_OR_NOT, LabelKind, Labelled
@@ -47,8 +47,6 @@ from adjudge.scoring.dr3_eval.questions import (
 )
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 
-__all__ = ["DR3", "WORDS", "DepthQuality", "Gold"]
-
 WORDS = MetricWords(
     source="DR3-Eval",
     of={
@@ -76,7 +74,7 @@ WORDS = MetricWords(
 )
 
 
-def information_recall(scores: Sequence[float]) -> float | None:
+def information_recall(scores: Sequence[float | None]) -> float | None:
     """The share of insights that are wholly recalled: of 1, 0.5 and 0 only 1 counts. None without insights."""
     return sum(score == 1 for score in scores) / len(scores) if scores else None
 
@@ -86,7 +84,7 @@ def combined_recall(user_files: float | None, corpus: float | None) -> float | N
     return average({"user_files": user_files, "corpus": corpus})[0]
 
 
-def pair_accuracy(verdicts: Sequence[bool]) -> float:
+def pair_accuracy(verdicts: Sequence[float]) -> float:
     """Factual accuracy of the paper: supported (claim, source) pairs over all; 0 without a pair."""
     return sum(verdicts) / len(verdicts) if verdicts else 0.0
 
@@ -99,12 +97,12 @@ def claim_accuracy(claims: Sequence[Sequence[bool]]) -> float | None:
     return sum(bool(verdicts) and all(verdicts) for verdicts in claims) / len(claims) if claims else None
 
 
-def instruction_following(verdicts: Sequence[bool | None]) -> float | None:
+def instruction_following(verdicts: Sequence[float | None]) -> float | None:
     """Satisfied over all checklist items (paper); an item without a verdict is not satisfied. None without items."""
-    return sum(verdict is True for verdict in verdicts) / len(verdicts) if verdicts else None
+    return sum(verdict == 1 for verdict in verdicts) / len(verdicts) if verdicts else None
 
 
-def instruction_following_code(verdicts: Sequence[bool | None]) -> float | None:
+def instruction_following_code(verdicts: Sequence[float | None]) -> float | None:
     """Satisfied over the checklist items that have a verdict (code)."""
     return instruction_following([verdict for verdict in verdicts if verdict is not None])
 
@@ -181,7 +179,24 @@ class DepthQuality(Question[Depth], frozen=True, kw_only=True):
     task: str
 
 
-class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DR3Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """DR3-Eval in one of two voices: `DR3` or `PublishedDR3`, over the same gold, sources and arithmetic."""
+
+    name: ClassVar[str] = "dr3"
+    words: ClassVar = WORDS
+
+    async def found(
+        self, case: Case, gold: Gold, tools: Tools
+    ) -> tuple[dict[str, Value], Iterable[Evidence]]:
+        """Every metric that the task has, and the evidence. Raises GoldError."""
+        raise NotImplementedError
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Recall of insights, coverage and support of citations, the checklist, depth, and their average."""
+        return Scorecard.of(self.name, case, *await self.found(case, case.gold(self.name, Gold), tools))
+
+
+class DR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report by DR3-Eval.
 
     `average` is the mean of the paper's six metrics without those that a task has no sources for, `average_code` that
@@ -190,8 +205,6 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     it) where `fa` counts pairs, and what ends in a role or a size is the same for a part.
     """
 
-    name: ClassVar[str] = "dr3"
-    words: ClassVar = WORDS
     drafts_from: ClassVar[DraftsFrom] = "task"
     media: ClassVar[tuple[str, ...]] = ("image", "audio", "video")
 
@@ -212,30 +225,44 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         coverages = ("cc",) * gold.requires + ("cc_lenient",) * bool(gold.sandbox.titles)
         return (*self._scores_of(gold.recalls, coverages, sizes), *COUNTS, *POOLED)
 
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Recall of insights, coverage and support of citations, the checklist, and depth."""
-        gold = case.gold(self.name, Gold)
-        sandbox = gold.sandbox
+    async def found(
+        self, case: Case, gold: Gold, tools: Tools
+    ) -> tuple[dict[str, Value], Iterable[Evidence]]:
+        """Every metric that the task has, and the evidence. Raises GoldError."""
+        sandbox, (given, of_corpus) = gold.sandbox, (gold.insights.user_files, gold.insights.corpus)
         cited, lenient = await asyncio.gather(sandbox.cited(case.report), sandbox.code_coverage(case.report))
 
-        files, pages, pairs, met, depth = await asyncio.gather(
-            self._recall(gold.insights.user_files, gold.user_files, case, tools),
-            self._recall(gold.insights.corpus, gold.supportive, case, tools),
+        async def recall(insights: Sequence[str] | None, sources: Sequence[Source]) -> list[Answered[str]]:
+            return await recall_insights(await _insights(insights, sources, case, tools), case, tools)
+
+        async def follow() -> list[Answered[str]]:
+            return await check_report(await _checklist(gold, case, tools), case, tools)
+
+        report = Context.of(report=case.report.text)
+        question = DepthQuality(context=report, language=case.task.language, task=case.task.prompt)
+        files, pages, pairs, met, judgment = await asyncio.gather(
+            recall(given, gold.user_files),
+            recall(of_corpus, gold.supportive),
             ground_claims(cited, sandbox, case, tools, self.long_source),
-            self._follow(gold, case, tools),
-            self._depth(case, tools),
+            follow(),
+            tools.ask(question),
         )
+        depth = Answered.of("depth", judgment, lambda answer: answer.depth / 10, 0.1, 1.0)
         answers = Answers(files, pages, pairs, met, depth)
         scores = answers.scores((sandbox.coverage(cited), lenient), gold, self.min_answered)
         scores |= role_counts(strictly(pairs), sandbox, cited)
-        evidence = [
-            *(answer.evidence(f"insight: {answer.item}", _graded) for answer in [*files, *pages]),
+        return scores, [
+            *(
+                answer.evidence(
+                    f"insight: {answer.item}", lambda value: Outcome.graded(value, 1.0, f"{value:g}")
+                )
+                for answer in [*files, *pages]
+            ),
             *(_pair_evidence(answer, sandbox) for answer in pairs),
-            *(answer.evidence(f"checklist: {answer.item}", _met_or_not) for answer in met),
+            *(answer.evidence(f"checklist: {answer.item}", _MET.__getitem__) for answer in met),
             depth.evidence("depth", lambda value: Outcome.graded(value, 1.0)),
             *_coverage_evidence(sandbox, cited),
         ]
-        return Scorecard.of(self.name, case, scores, evidence)
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
         """The insights and the checklist of the task's gold, with their share of `average`. Raises GoldError."""
@@ -286,19 +313,6 @@ class DR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         sources = tuple(GoldSource(one.label, one.text) for one in (*gold.user_files, *gold.supportive))
         return GoldItems(items=tuple(items), sources=sources)
 
-    async def _recall(
-        self, insights: Sequence[str] | None, sources: Sequence[Source], case: Case, tools: Tools
-    ) -> list[Answered[str]]:
-        return await recall_insights(await _insights(insights, sources, case, tools), case, tools)
-
-    async def _follow(self, gold: Gold, case: Case, tools: Tools) -> list[Answered[str]]:
-        return await check_report(await _checklist(gold, case, tools), case, tools)
-
-    async def _depth(self, case: Case, tools: Tools) -> Answered[str]:
-        report = Context.of(report=case.report.text)
-        question = DepthQuality(context=report, language=case.task.language, task=case.task.prompt)
-        return Answered.of("depth", await tools.ask(question), lambda answer: answer.depth / 10, 0.1, 1.0)
-
     def _scores_of(
         self, recalls: Sequence[str], coverages: Sequence[str], sizes: Sequence[str]
     ) -> list[Metric]:
@@ -342,12 +356,12 @@ class Answers(msgspec.Struct, frozen=True):
         """
         sides = {"ir_uf": self.files, "ir_sc": self.pages}
         strict = strictly(self.pairs)
-        recalls = {name: measured(sides[name], _recall, EVERY) for name in gold.recalls}
+        recalls = {name: measured(sides[name], over(information_recall), EVERY) for name in gold.recalls}
         scores: dict[str, float | Partial] = {
             **recalls,
-            "fa": measured(strict, _pairs, min_answered),
-            "if": measured(self.met, _following, EVERY),
-            "dq": measured([self.depth], _depth, EVERY),
+            "fa": measured(strict, over(pair_accuracy), min_answered),
+            "if": measured(self.met, over(instruction_following), EVERY),
+            "dq": measured([self.depth], over(lambda values: values[0] if values else None), EVERY),
         }
         code: dict[str, float | Partial] = {
             "fa_lenient": measured(self.pairs, _claims, min_answered),
@@ -373,12 +387,9 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _recall(answers: Sequence[tuple[str, float]]) -> float | None:
-    return information_recall([value for _, value in answers])
-
-
-def _pairs(answers: Sequence[tuple[Pair, float]]) -> float:
-    return pair_accuracy([value == 1 for _, value in answers])
+def over(arithmetic: Callable[[Sequence[float]], float | None]) -> Measure[Any]:
+    """`arithmetic` over values whatever they are about; of verdicts, 1 is yes."""
+    return lambda answers: arithmetic([value for _, value in answers])
 
 
 def _claims(answers: Sequence[tuple[Pair, float]]) -> float:
@@ -387,14 +398,6 @@ def _claims(answers: Sequence[tuple[Pair, float]]) -> float:
     for pair, value in answers:
         claims.setdefault(pair.claim, []).append(value == 1)
     return claim_accuracy(list(claims.values())) or 0.0
-
-
-def _following(answers: Sequence[tuple[str, float]]) -> float | None:
-    return instruction_following([value == 1 for _, value in answers])
-
-
-def _depth(answers: Sequence[tuple[str, float]]) -> float | None:
-    return next((value for _, value in answers), None)
 
 
 # Evidence.
@@ -428,14 +431,9 @@ def _coverage_evidence(sandbox: Sandbox, cited: Cited) -> Iterator[Evidence]:
             yield Evidence(what=f"required source: {source.label}", outcome=outcome, url=source.url)
 
 
-def _graded(value: float) -> Outcome:
-    return Outcome.graded(value, 1.0, f"{value:g}")
-
-
 def _supported_or_not(value: float) -> Outcome:
     kind: OutcomeKind = "supported" if value else "unsupported"
     return Outcome(kind, words=kind)
 
 
-def _met_or_not(value: float) -> Outcome:
-    return Outcome("met", words="met") if value else Outcome("unmet", words="not met")
+_MET = {1.0: Outcome("met", words="met"), 0.0: Outcome("unmet", words="not met")}

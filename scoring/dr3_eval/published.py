@@ -18,29 +18,27 @@ no judge: `cc_lenient` is the code's. `average_code` is the mean of the code's f
 
 import ast
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import msgspec
-
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import (
+    Checkout,
+    PublishedQuestion,
+    UnreadableReply,
+    Wording,
+    Wordings,
+    digests,
+)
+from adjudge.scoring.answers.numbered import batches
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Partial, Scorecard, Value
-from adjudge.scoring.dr3_eval.dr3 import WORDS, Gold
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Partial, Value
+from adjudge.scoring.dr3_eval.dr3 import DR3Protocol, Gold, information_recall, instruction_following_code
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
-
-__all__ = [
-    "PublishedCompactRecall",
-    "PublishedDR3",
-    "PublishedDepth",
-    "PublishedRecall",
-    "PublishedRequirements",
-]
 
 INSIGHTS, REQUIREMENTS = 10, 5
 DEPTH_ATTEMPTS = 3
@@ -55,47 +53,32 @@ _PARAMETERS: dict[str, Any] = {
 _SHAPE = """", ".join([f'{{"id": {i+1}, "satisfied": true/false}}' for i in range(batch_size)])"""
 
 
-class DR3Wordings(msgspec.Struct, frozen=True):
-    """The requests of one checkout; `depth` are those of the first attempt and of the others."""
-
-    recall: Wording
-    compact: Wording
-    requirements: Wording
-    depth: tuple[Wording, Wording]
-
-    @classmethod
-    def of(cls, folder: str) -> "DR3Wordings":
-        """The wordings in the checkout at `folder`. Raises CheckoutError."""
-        checkout = Checkout(folder)
-        recall = "InformationRecallEvaluator._verify_batch_insights"
-        shown = {_plain("self.query or 'No specific query provided'"): "query", "len(batch)": "count"}
-        checks = "FormatComplianceEvaluator._evaluate_checklist_batch"
-        depth = "OverallQualityEvaluator.evaluate"
-        expert = checkout.passed(_DEPTH, depth, "system")
-        return cls(
-            Wording.of(
-                checkout.fstring(_RECALL, f"{recall}.prompt", shown),
-                checkout.plain(_RECALL, f"{recall}.system_prompt"),
-                **_PARAMETERS,
-            ),
-            Wording.of(
-                checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
-                checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
-                **_PARAMETERS,
-            ),
-            Wording.of(
-                checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
-                checkout.passed(_CHECKLIST, checks, "system"),
-                **_PARAMETERS,
-            ),
-            (
-                Wording.of(checkout.fstring(_DEPTH, f"{depth}.prompt", nth=0), expert, **_PARAMETERS),
-                Wording.of(checkout.fstring(_DEPTH, f"{depth}.prompt", nth=1), expert, **_PARAMETERS),
-            ),
-        )
-
-
-_wordings = lru_cache(maxsize=8)(DR3Wordings.of)
+@lru_cache(maxsize=8)
+def dr3_wordings(folder: str) -> dict[str, Wording]:
+    """The requests in `folder` but for those about facts; `depth.2` asks again. Raises CheckoutError."""
+    checkout = Checkout(folder)
+    recall = "InformationRecallEvaluator._verify_batch_insights"
+    shown = {_plain("self.query or 'No specific query provided'"): "query", "len(batch)": "count"}
+    checks = "FormatComplianceEvaluator._evaluate_checklist_batch"
+    depth = "OverallQualityEvaluator.evaluate"
+    turns = {
+        "recall": (
+            checkout.fstring(_RECALL, f"{recall}.prompt", shown),
+            checkout.plain(_RECALL, f"{recall}.system_prompt"),
+        ),
+        "compact": (
+            checkout.fstring(_RECALL, f"{recall}_compact.compact_prompt", shown),
+            checkout.plain(_RECALL, f"{recall}_compact.compact_system"),
+        ),
+        "requirements": (
+            checkout.fstring(_CHECKLIST, f"{checks}.prompt", {_plain(_SHAPE): "shape"}),
+            checkout.passed(_CHECKLIST, checks, "system"),
+        ),
+    }
+    expert = checkout.passed(_DEPTH, depth, "system")
+    for nth in (0, 1):
+        turns[f"depth.{nth + 1}"] = checkout.fstring(_DEPTH, f"{depth}.prompt", nth=nth), expert
+    return {name: Wording.of(*each, **_PARAMETERS) for name, each in turns.items()}
 
 
 def _plain(source: str) -> str:
@@ -174,11 +157,8 @@ class PublishedDepth(PublishedQuestion[Depth], frozen=True, kw_only=True):
         return f'{{"text": "{said}"}}'
 
 
-class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedDR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report's recall, checklist and depth by the calls of the benchmark at `checkout`."""
-
-    name: ClassVar[str] = "dr3"
-    words: ClassVar = WORDS
 
     checkout: str
 
@@ -200,37 +180,33 @@ class PublishedDR3(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = _wordings(self.checkout)
-        named = {"recall": found.recall, "compact": found.compact, "requirements": found.requirements}
-        named |= {f"depth.{number}": wording for number, wording in enumerate(found.depth, 1)}
-        facts = fact_wordings(self.checkout).digests()
-        return {f"dr3.{name}": wording.digest.hex() for name, wording in named.items()} | facts
+        facts = fact_wordings(self.checkout).parts()
+        return digests("dr3", {**dr3_wordings(self.checkout), **facts})
 
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Recall of the gold insights, coverage and support by sources, the checklist, depth, and their average."""
-        asking = _Asking(case, _wordings(self.checkout), tools)
-        gold, facts = case.gold(self.name, Gold), fact_wordings(self.checkout)
-        sides, checklist = _sides(case), gold.checklist
+    async def found(
+        self, case: Case, gold: Gold, tools: Tools
+    ) -> tuple[dict[str, Value], Iterable[Evidence]]:
+        """Every metric that the task has, as the code scores and strictly, and the evidence. Raises GoldError."""
+        asking = _Asking(case, dr3_wordings(self.checkout), tools)
+        sides, facts = _sides(case), fact_wordings(self.checkout)
         recalls, accuracy, coverage, followed, depth = await asyncio.gather(
             asyncio.gather(*(asking.recall(insights) for insights in sides.values())),
             factual_accuracy(case, gold, facts, tools, asking.evidence),
             gold.sandbox.code_coverage(case.report),
-            asking.follow(checklist),
+            asking.follow(gold.checklist),
             asking.depth(),
         )
         values: dict[str, tuple[Value, Value]] = {"fa_lenient": accuracy, "dq": depth}
         if recalls:
-            values["ir"] = _mean([one for one, _ in recalls]), _mean([strict for _, strict in recalls])
+            values["ir"] = _means(recalls)
         if coverage is not None:
             values["cc_lenient"] = coverage, coverage
-        if checklist:
+        if gold.checklist:
             values["if"] = followed
-        parts = list(values.values())
-        values["average_code"] = _mean([one for one, _ in parts]), _mean([strict for _, strict in parts])
+        values["average_code"] = _means(list(values.values()))
         values |= zip(sides, recalls, strict=True)
         scores = {name: value for name, (value, _) in values.items()}
-        scores |= {f"{name}_strict": strict for name, (_, strict) in values.items()}
-        return Scorecard.of(self.name, case, scores, asking.evidence)
+        return scores | {f"{name}_strict": strict for name, (_, strict) in values.items()}, asking.evidence
 
 
 def _sides(case: Case) -> dict[str, tuple[str, ...]]:
@@ -246,7 +222,7 @@ def _sides(case: Case) -> dict[str, tuple[str, ...]]:
 class _Asking:
     """Asks about one report; values come in pairs, as the code scores and strictly."""
 
-    def __init__(self, case: Case, wordings: DR3Wordings, tools: Tools) -> None:
+    def __init__(self, case: Case, wordings: Wordings, tools: Tools) -> None:
         self._task = case.task.prompt
         self._wordings = wordings
         self._tools = tools
@@ -255,25 +231,26 @@ class _Asking:
 
     async def recall(self, insights: Sequence[str]) -> tuple[Value, Value]:
         """The share of insights that are recalled."""
-        found = await asyncio.gather(*(self._recalled(batch) for batch in _batches(insights, INSIGHTS)))
+        found = await asyncio.gather(*(self._recalled(batch) for batch in batches(insights, INSIGHTS)))
         missing = next((one for one in found if isinstance(one, Missing)), None)
         if missing is not None:
             return missing, missing
         scores = [score for one in found if not isinstance(one, Missing) for score in one]
-        value = sum(score == 1 for score in scores) / len(scores)
-        return value, Missing("judge_unparseable") if None in scores else value
+        lacking = Missing("judge_unparseable")
+        value = information_recall(scores)
+        return lacking if value is None else value, lacking if value is None or None in scores else value
 
     async def _recalled(self, batch: Sequence[str]) -> Sequence[float | None] | Missing:
         listed = _listed(batch)
         full = PublishedRecall(
             context=self._context,
-            wording=self._wordings.recall,
+            wording=self._wordings["recall"],
             insights_list=listed,
             count=len(batch),
             query=self._task or "No specific query provided",
         )
         compact = PublishedCompactRecall(
-            context=self._context, wording=self._wordings.compact, insights_list=listed, count=len(batch)
+            context=self._context, wording=self._wordings["compact"], insights_list=listed, count=len(batch)
         )
         missing = Missing("judge_unparseable")
         for question in (full, compact):
@@ -288,23 +265,23 @@ class _Asking:
 
     async def follow(self, checklist: Sequence[str]) -> tuple[Value, Value]:
         """The share of requirements with a verdict that are satisfied."""
-        batches = _batches(checklist, REQUIREMENTS)
-        found = await asyncio.gather(*(self._followed(batch) for batch in batches))
+        listed = batches(checklist, REQUIREMENTS)
+        found = await asyncio.gather(*map(self._followed, listed))
         verdicts: list[bool | None] = []
-        for batch, one in zip(batches, found, strict=True):
+        for batch, one in zip(listed, found, strict=True):
             if isinstance(one, Missing) and one.reason != "judge_unparseable":
                 return one, one
             verdicts += [None] * len(batch) if isinstance(one, Missing) else one
-        known = [verdict for verdict in verdicts if verdict is not None]
         lacking = Missing("judge_unparseable")
-        value = sum(known) / len(known) if known else lacking
-        return value, value if len(known) == len(verdicts) else lacking
+        followed = instruction_following_code(verdicts)
+        value = lacking if followed is None else followed
+        return value, lacking if None in verdicts else value
 
     async def _followed(self, batch: Sequence[str]) -> Sequence[bool | None] | Missing:
         shape = ", ".join(f'{{"id": {n}, "satisfied": true/false}}' for n in range(1, len(batch) + 1))
         question = PublishedRequirements(
             context=self._context,
-            wording=self._wordings.requirements,
+            wording=self._wordings["requirements"],
             checklist_list=_listed(batch),
             batch_size=len(batch),
             shape=shape,
@@ -317,11 +294,10 @@ class _Asking:
 
     async def depth(self) -> tuple[Value, Value]:
         """The depth from 0 to 1."""
-        first, other = self._wordings.depth
         for attempt in range(DEPTH_ATTEMPTS):
             question = PublishedDepth(
                 context=self._context,
-                wording=other if attempt else first,
+                wording=self._wordings["depth.2" if attempt else "depth.1"],
                 attempt=attempt,
                 dr_question=self._task,
             )
@@ -347,16 +323,17 @@ class _Asking:
             self.evidence.append(Evidence(what=f"{kind}: {item}", outcome=outcome, judgment=judgment))
 
 
-def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
-
-
 def _listed(items: Sequence[str]) -> str:
     return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
 
 
-def _mean(values: Sequence[Value]) -> Value:
-    plain = [one.value if isinstance(one, Partial) else one for one in values]
-    missing = next((one for one in plain if isinstance(one, Missing)), None)
-    known = [one for one in plain if isinstance(one, float | int)]
-    return missing or sum(known) / len(known)
+def _means(pairs: Sequence[tuple[Value, Value]]) -> tuple[Value, Value]:
+    """The means of both sides; without a value where a part has none."""
+
+    def mean(values: Sequence[Value]) -> Value:
+        plain = [one.value if isinstance(one, Partial) else one for one in values]
+        missing = next((one for one in plain if isinstance(one, Missing)), None)
+        known = [one for one in plain if isinstance(one, float | int)]
+        return missing or sum(known) / len(known)
+
+    return mean([value for value, _ in pairs]), mean([strict for _, strict in pairs])

@@ -45,29 +45,14 @@ from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Missing, Outcome, OutcomeKind, Value
-from adjudge.scoring.dr3_eval.dr3 import Gold
+from adjudge.scoring.dr3_eval.dr3 import Gold, instruction_following, over
 from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, supported_in
 from adjudge.scoring.dr3_eval.sandbox import MAX_NAMES, Source, Title, same_title
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = [
-    "FactWordings",
-    "Place",
-    "fact_wordings",
-    "factual_accuracy",
-    "found_sources",
-    "place_of",
-    "source_key",
-]
-
 LONG_SOURCE = 20_000  # characters
 PASSAGE_CHARS = 500
 COUNT = 5
-
-
-def missing_library() -> str | None:
-    """The library that `best_passages` lacks, if any."""
-    return next((name for name in ("jieba", "rank_bm25") if find_spec(name) is None), None)
 
 
 def best_passages(text: str, query: str) -> list[tuple[int, str]]:
@@ -79,16 +64,12 @@ def best_passages(text: str, query: str) -> list[tuple[int, str]]:
     passages = [passage for passage in passages if passage.strip()]
     if not passages:
         return []
-    cut = _segmenter().cut
-    scores = _ranking()([list(cut(passage)) for passage in passages]).get_scores(list(cut(query)))
-    best = sorted(range(len(passages)), key=lambda place: scores[place], reverse=True)[:COUNT]
-    return [(place + 1, passages[place]) for place in sorted(best)]
-
-
-def _ranking() -> Any:
     from rank_bm25 import BM25Okapi  # optional
 
-    return BM25Okapi
+    cut = _segmenter().cut
+    scores = BM25Okapi([list(cut(passage)) for passage in passages]).get_scores(list(cut(query)))
+    best = sorted(range(len(passages)), key=lambda place: scores[place], reverse=True)[:COUNT]
+    return [(place + 1, passages[place]) for place in sorted(best)]
 
 
 @lru_cache(maxsize=1)
@@ -160,17 +141,12 @@ def source_key(text: str) -> tuple[str, str]:
                 if found:
                     return kind, found[1].strip()
                 break
-    return _by_suffix(text) or ("unknown", text[:30])
-
-
-def _by_suffix(text: str) -> tuple[str, str] | None:
-    """The first word of the citation that has the suffix of a file, of documents first."""
-    for pattern, kind in _SUFFIXES:
+    for pattern, kind in _SUFFIXES:  # the first word that has the suffix of a file, of documents first
         for run in _RUN.finditer(text):
-            ends = [found.end() for found in pattern.finditer(run[0]) if found.start()]
+            ends = [match.end() for match in pattern.finditer(run[0]) if match.start()]
             if ends:
                 return kind, run[0][: ends[-1]]
-    return None
+    return "unknown", text[:30]
 
 
 def place_of(text: str) -> Place | None:
@@ -198,21 +174,14 @@ def found_sources(
     for kind, name in keys[:MAX_NAMES]:
         page = _page(kind, name, titles)
         place = None if page is None or page in blank else len(names) + page
-        file = _file(kind, Title(name), names)
-        found.append(place if file is None else file)
+        wanted, suffixes = Title(name), _MEDIA.get(kind, ("",) if kind == "doc" else ())
+        files_alike = (
+            number
+            for number, one in enumerate(names)
+            if one.text.lower().endswith(suffixes) and same_title(wanted, one)
+        )
+        found.append(next(files_alike, place))
     return found + [None] * (len(keys) - len(found))
-
-
-def _file(kind: str, wanted: Title, names: Sequence[Title]) -> int | None:
-    suffixes = _MEDIA.get(kind, ("",) if kind == "doc" else ())
-    return next(
-        (
-            place
-            for place, name in enumerate(names)
-            if name.text.lower().endswith(suffixes) and same_title(wanted, name)
-        ),
-        None,
-    )
 
 
 def _page(kind: str, name: str, titles: Sequence[Title]) -> int | None:
@@ -259,7 +228,7 @@ class FactWordings(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, folder: str) -> "FactWordings":
         """The wordings in the checkout at `folder`. Raises CheckoutError, also for a missing library."""
-        missing = missing_library()
+        missing = next((name for name in ("jieba", "rank_bm25") if find_spec(name) is None), None)
         if missing is not None:
             raise CheckoutError(f"{missing} is not installed; run pip install 'adjudge[dr3]'")
         checkout = Checkout(folder)
@@ -302,18 +271,18 @@ class FactWordings(msgspec.Struct, frozen=True):
         values = {"first": str(place.first), "last": str(place.last)}
         return self.hints[place.unit, place.first != place.last].fill(values)
 
-    def digests(self) -> dict[str, str]:
-        """Digests of all that may be sent, by what it is for."""
-        pieces: dict[str, Wording | Template] = {
+    def parts(self) -> dict[str, Wording | Template]:
+        """All that may be sent, by what it is for."""
+        return {
             "claims": self.claims,
             "passage": self.passage,
             "cut": self.cut,
+            **{f"support.{form}": wording for form, wording in self.shown.items()},
+            **{
+                f"hint.{unit}.{'several' if many else 'one'}": one for (unit, many), one in self.hints.items()
+            },
+            "rows": self.rows_cut,
         }
-        pieces |= {f"support.{form}": wording for form, wording in self.shown.items()}
-        pieces |= {
-            f"hint.{unit}.{'several' if many else 'one'}": one for (unit, many), one in self.hints.items()
-        }
-        return {f"dr3.{name}": one.digest.hex() for name, one in (pieces | {"rows": self.rows_cut}).items()}
 
 
 _DETAILS = "citation_details"
@@ -522,7 +491,7 @@ def _rows(text: str, wordings: FactWordings) -> str | None:
 
 def _share(claims: Sequence[Sequence[Verdict]], strict: bool) -> Value:
     """The share of claims that all their citations support, with bounds where verdicts are missing."""
-    return measured([_answered(verdicts, strict) for verdicts in claims], _mean, EVERY)
+    return measured([_answered(verdicts, strict) for verdicts in claims], over(instruction_following), EVERY)
 
 
 def _answered(verdicts: Sequence[Verdict], strict: bool) -> Answered[None]:
@@ -538,10 +507,6 @@ def _answered(verdicts: Sequence[Verdict], strict: bool) -> Answered[None]:
         lacking = (one.supported for one in verdicts if isinstance(one.supported, Missing))
         value = next(lacking, value)
     return Answered(None, value, 0.0, 1.0, judgment)
-
-
-def _mean(answers: Sequence[tuple[None, float]]) -> float | None:
-    return sum(value for _, value in answers) / len(answers) if answers else None
 
 
 def _evidence(cited: Cited, verdict: Verdict) -> Evidence:

@@ -15,17 +15,6 @@ import msgspec
 
 from adjudge.judges.published import UnreadableReply
 
-__all__ = [
-    "Claim",
-    "Depth",
-    "claims_in",
-    "depth_in",
-    "json_in",
-    "recalled_in",
-    "satisfied_in",
-    "supported_in",
-]
-
 MAX_CLAIMS, MAX_CITATIONS = 5_000, 20_000
 _MAX_LITERAL = 200_000  # characters that are read as a Python literal
 _JSON_FENCE, _ANY_FENCE = re.compile(r"```json\s*"), re.compile(r"```\s*")
@@ -165,15 +154,13 @@ def recalled_in(text: str, count: int) -> tuple[float | None, ...]:
 
     Other numbers are rounded, from 0.75 up to 1 and from 0.25 up to 0.5. Raises UnreadableReply.
     """
-    return tuple(
-        None if one is None else _rounded(one.get("score", 0.0)) for one in _by_id(_results(text), count)
-    )
-
-
-def _rounded(score: object) -> float:
-    if not isinstance(score, int | float):
-        raise UnreadableReply("score: not a number")
-    return 1.0 if score >= 0.75 else 0.5 if score >= 0.25 else 0.0
+    found: list[float | None] = []
+    for one in _by_id(_results(text), count):
+        score = 0.0 if one is None else one.get("score", 0.0)
+        if not isinstance(score, int | float):
+            raise UnreadableReply("score: not a number")
+        found.append(None if one is None else 1.0 if score >= 0.75 else 0.5 if score >= 0.25 else 0.0)
+    return tuple(found)
 
 
 def satisfied_in(text: str, count: int) -> tuple[bool | None, ...]:
@@ -267,7 +254,7 @@ def claims_in(text: str) -> tuple[Claim, ...]:
     except UnreadableReply:
         found = None
     if found is None:
-        found = next((one for one in _salvaged(text) if _listed(one)), {})
+        found = next((one for one in _salvaged(text) if isinstance(one, dict) and one.get("claims")), {})
     if not isinstance(found, dict) or not isinstance(found.get("claims"), list):
         raise UnreadableReply("no list of claims in the reply")
     if len(found["claims"]) > MAX_CLAIMS:
@@ -287,10 +274,6 @@ def _claim(found: Any) -> Claim:
     if not all(isinstance(one, str) for one in citations):
         raise UnreadableReply("a citation that is not a text")
     return Claim(text, tuple(citations))
-
-
-def _listed(found: Any) -> bool:
-    return isinstance(found, dict) and bool(found.get("claims"))
 
 
 def _salvaged(text: str) -> Iterator[Any]:

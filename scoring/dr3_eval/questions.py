@@ -12,8 +12,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, Question
 from adjudge.judges.lexical import coverage, figures, names, passages, sentences, terms
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import EVERY, Answered, ask_numbered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
@@ -22,24 +23,6 @@ from adjudge.scoring.dr3_eval.citing import Cited, Cites
 from adjudge.scoring.dr3_eval.sandbox import Sandbox, Source
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.relevance import chunks_for
-
-__all__ = [
-    "COUNTS",
-    "POOLED",
-    "ChecklistMet",
-    "ChecklistOf",
-    "Grounded",
-    "InsightsOf",
-    "Pair",
-    "Recall",
-    "check_report",
-    "find_checklist",
-    "find_insights",
-    "ground_claims",
-    "recall_insights",
-    "role_counts",
-    "strictly",
-]
 
 BATCH = 10
 MAX_SOURCE_CHARS = 100_000
@@ -84,20 +67,16 @@ class Recalled(Answer, frozen=True, kw_only=True):
     recalled: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1, multiple_of=0.5)]]
 
 
-class Recall(Question[Recalled], frozen=True, kw_only=True):
+class Recall(Numbered[Recalled], frozen=True, kw_only=True):
     """How far does the report bring out each of up to ten insights, given the `task`?"""
 
     words = "insights that a report brings out"
     prompt = "dr3_recall"
     answer = Recalled
+    listed = "insights"
 
     task: str
     insights: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One value per insight."""
-        return len(self.insights)
 
     def lexical(self) -> Recalled:
         """By how many of an insight's words, figures and names occur together in the report."""
@@ -111,7 +90,7 @@ class Recall(Question[Recalled], frozen=True, kw_only=True):
             else 0.0
             for one in found
         ]
-        return Recalled(recalled=dict(zip(numbered(self.count), values, strict=True)))
+        return Recalled(recalled=self.keyed(values))
 
 
 async def find_insights(sources: Sequence[Source], case: Case, tools: Tools) -> list[str | Missing]:
@@ -145,12 +124,10 @@ async def recall_insights(insights: Sequence[str | Missing], case: Case, tools: 
 
     known = [insight for insight in insights if isinstance(insight, str)]
     unknown = [insight for insight in insights if isinstance(insight, Missing)]
-    answers = await ask_numbered(known, tools, question, _recalled, 0.0, 1.0, BATCH)
+    answers = await ask_numbered(
+        known, tools, question, lambda answer, key: answer.recalled[key], 0.0, 1.0, BATCH
+    )
     return answers + [Answered("an insight of a source", missing, 0.0, 1.0) for missing in unknown]
-
-
-def _recalled(answer: Recalled, key: str) -> float:
-    return answer.recalled[key]
 
 
 ROLES = ("supportive", "distractor", "noise")
@@ -166,10 +143,7 @@ COUNTS = (
 POOLED = tuple(
     Metric(name=f"{name}:{role}", scale=100.0, ratio=ratio, shown=False)
     for role in ROLES
-    for name, ratio in (
-        ("fa", (f"supported:{role}", f"pairs:{role}")),
-        ("share", (f"cited:{role}", "cited")),
-    )
+    for name, ratio in (("fa", (f"supported:{role}", f"pairs:{role}")), ("share", (f"cited:{role}", "cited")))
 )
 
 
@@ -196,19 +170,15 @@ class Verdicts(Answer, frozen=True, kw_only=True):
     verdicts: dict[str, Literal["supported", "unsupported"]]
 
 
-class Grounded(Question[Verdicts], frozen=True, kw_only=True):
+class Grounded(Numbered[Verdicts], frozen=True, kw_only=True):
     """Does the source back each of the claims that cite it?"""
 
     words = "claims that their source backs"
     prompt = "dr3_grounded"
     answer = Verdicts
+    listed = "claims"
 
     claims: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One verdict per claim."""
-        return len(self.claims)
 
     def lexical(self) -> Verdicts | None:
         """By words, figures and names; the embedded judge cannot read a picture."""
@@ -216,7 +186,7 @@ class Grounded(Question[Verdicts], frozen=True, kw_only=True):
             return None
         source = passages(self.context["source"])
         verdicts = (source.support(claim).verdict for claim in self.claims)
-        return Verdicts(verdicts=dict(zip(numbered(self.count), verdicts, strict=True)))
+        return Verdicts(verdicts=self.keyed(verdicts))
 
 
 async def ground_claims(
@@ -341,25 +311,21 @@ class Met(Answer, frozen=True, kw_only=True):
     met: dict[str, bool]
 
 
-class ChecklistMet(Question[Met], frozen=True, kw_only=True):
+class ChecklistMet(Numbered[Met], frozen=True, kw_only=True):
     """Which of the requirements does the report meet?"""
 
     words = "requirements that a report meets"
     prompt = "dr3_met"
     answer = Met
+    listed = "requirements"
 
     requirements: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One verdict per requirement."""
-        return len(self.requirements)
 
     def lexical(self) -> Met:
         """Met if the report uses the requirement's words."""
         words = set(terms(self.context["report"]))
         met = (coverage(terms(requirement), words) >= _SEEN for requirement in self.requirements)
-        return Met(met=dict(zip(numbered(self.count), met, strict=True)))
+        return Met(met=self.keyed(met))
 
 
 async def find_checklist(case: Case, tools: Tools) -> list[str] | Missing:
@@ -383,8 +349,6 @@ async def check_report(
     def question(batch: tuple[str, ...]) -> ChecklistMet:
         return ChecklistMet(context=report, language=language, requirements=batch)
 
-    return await ask_numbered(requirements, tools, question, _met, 0.0, 1.0)
-
-
-def _met(answer: Met, key: str) -> float:
-    return float(answer.met[key])
+    return await ask_numbered(
+        requirements, tools, question, lambda answer, key: float(answer.met[key]), 0.0, 1.0
+    )

@@ -21,8 +21,6 @@ from adjudge.scoring.contract.case import Report
 from adjudge.scoring.dr3_eval.citing import Cited, Label, read_cited
 from adjudge.scoring.text.aside import aside, storable
 
-__all__ = ["MAX_NAMES", "Role", "Sandbox", "Source", "Title", "covered", "same_title"]
-
 MAX_NAMES = 1_000
 _SHARED = 0.6
 _ALIKE = 0.75
@@ -126,15 +124,15 @@ def covered(text: str, titles: Sequence[str]) -> list[bool]:
         return [False] * len(titles)
     names = [Title(name) for name in islice(_names(text), MAX_NAMES)]
     plain, lower = Title(text).plain, text.lower()
-    return [_covered(Title(title), names, plain, lower) for title in titles]
 
+    def cited(title: Title) -> bool:
+        if any(_cites(title, name) for name in names):
+            return True
+        if len(title.plain) >= 4 and title.plain in plain:
+            return True
+        return any(len(one) >= 4 and one in lower for one in title.abbreviations)
 
-def _covered(title: Title, names: Sequence[Title], plain: str, lower: str) -> bool:
-    if any(_cites(title, name) for name in names):
-        return True
-    if len(title.plain) >= 4 and title.plain in plain:
-        return True
-    return any(len(one) >= 4 and one in lower for one in title.abbreviations)
+    return [cited(Title(title)) for title in titles]
 
 
 def _cites(title: Title, name: Title) -> bool:

@@ -15,8 +15,9 @@ import msgspec
 from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import passages, sentences
 from adjudge.judges.plural import plural
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import bounded
-from adjudge.scoring.answers.sameness import SameAs, Verdicts, batches, clipped, same_as
+from adjudge.scoring.answers.sameness import SameAs, Verdicts, clipped, same_as
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.labels import MATCH, MATCHED, LabelKind, Labelled
@@ -34,8 +35,6 @@ from adjudge.scoring.contract.scorecard import (
 )
 from adjudge.scoring.drmi_bench.measures import (
     Label,
-    Planning,
-    Reasoning,
     Reference,
     Rule,
     doi_of,
@@ -45,8 +44,6 @@ from adjudge.scoring.drmi_bench.measures import (
 )
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import parse
-
-__all__ = ["DrMi", "DraftedStatements", "Gold", "Statement", "StatementsOf"]
 
 DRMI = MetricWords(
     source="Dr.Mi-Bench",
@@ -134,36 +131,6 @@ class PlanOf(Question[DraftedPlan], frozen=True, kw_only=True):
         return DraftedPlan(subtasks=tuple(islice(cycle(found), max(3, len(found)))))
 
 
-async def draft_paper(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
-    """Gold of Dr.Mi-Bench with statements and a plan, drafted from `sources` where the task has none. GoldError."""
-    gold: dict[str, Any] = {}
-    if "drmi" in case.task.gold:
-        gold |= case.gold("drmi", dict[str, Any])
-    context, language = Context.of(task=case.task.prompt, document=joined(sources)), case.task.language
-
-    async def statements() -> dict[str, Any] | Missing:
-        if gold.get("statements"):
-            return {}
-        judgment = await tools.ask(StatementsOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        return {"statements": judgment.answer.statements}
-
-    async def plan() -> dict[str, Any] | Missing:
-        if gold.get("plan"):
-            return {}
-        judgment = await tools.ask(PlanOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        return {"plan": judgment.answer.subtasks}
-
-    for made in await asyncio.gather(statements(), plan()):
-        if isinstance(made, Missing):
-            return made
-        gold |= made
-    return msgspec.Raw(msgspec.json.encode(gold))
-
-
 Module = Literal["planning", "retrieval", "reasoning"]
 
 MAX_SUBTASKS = 100
@@ -205,19 +172,15 @@ STATED = LabelKind(
 )
 
 
-class LabelStatements(Question[Labels], frozen=True, kw_only=True):
+class LabelStatements(Numbered[Labels], frozen=True, kw_only=True):
     """How a report (context) judges at most 20 statements."""
 
     words = "what a report makes of listed statements"
     prompt = "drmi_statements"
     answer = Labels
+    listed = "statements"
 
     statements: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per statement."""
-        return len(self.statements)
 
     def lexical(self) -> Labels:
         """True if some passage has the statement's words, names and figures; the embedded judge sees no falsehood."""
@@ -256,7 +219,18 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """A table by module: the paper's columns, then other readings (see `Planning`, `Retrieval`, `Reasoning`)."""
-        return _metrics(self.modules)
+        return tuple(
+            Metric(
+                name=name,
+                scale=100,
+                headline=name in _HEADLINES,
+                shown=name in _COLUMNS[module],
+                table=module,
+                gold=_GOLD[module],
+            )
+            for module in self.modules
+            for name in dict.fromkeys((*_COLUMNS[module], *_NAMES[module]))
+        )
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
@@ -285,8 +259,26 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     async def draft(
         self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
     ) -> msgspec.Raw | Missing:
-        """The task's gold with statements and a plan, drafted from a paper where it has none."""
-        return await draft_paper(case, tools, sources)
+        """The task's gold with statements and a plan, drafted from a paper where it has none. Raises GoldError."""
+        gold: dict[str, Any] = {}
+        if "drmi" in case.task.gold:
+            gold |= case.gold("drmi", dict[str, Any])
+        context, language = Context.of(task=case.task.prompt, document=joined(sources)), case.task.language
+
+        asked: list[Question[Any]] = []
+        if not gold.get("statements"):
+            asked.append(StatementsOf(context=context, language=language))
+        if not gold.get("plan"):
+            asked.append(PlanOf(context=context, language=language))
+        judgments = await tools.ask_all(asked)
+        if missing := first_missing(judgments):
+            return missing
+        for judgment in judgments:
+            if isinstance(judgment.answer, DraftedStatements):
+                gold["statements"] = judgment.answer.statements
+            elif isinstance(judgment.answer, DraftedPlan):
+                gold["plan"] = judgment.answer.subtasks
+        return msgspec.Raw(msgspec.json.encode(gold))
 
     def gold_items(self, case: Case) -> GoldItems:
         """The statements and the plan of the task's gold. Raises GoldError."""
@@ -297,22 +289,6 @@ class DrMi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         items += [GoldItem(part="plan", item=one, kind="requirement", matched=True) for one in gold.plan]
         return GoldItems(items=tuple(items))
-
-
-def _metrics(modules: Sequence[Module]) -> tuple[Metric, ...]:
-    """By module: the columns of its table in the paper, then the other readings in the order of its figures."""
-    return tuple(
-        Metric(
-            name=name,
-            scale=100,
-            headline=name in _HEADLINES,
-            shown=name in _COLUMNS[module],
-            table=module,
-            gold=_GOLD[module],
-        )
-        for module in modules
-        for name in dict.fromkeys((*_COLUMNS[module], *_NAMES[module]))
-    )
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -335,9 +311,16 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
     context = Context.of(question=case.task.prompt)
     plan = case.report.plan
     asked = [clipped(subtask) for subtask in plan[:MAX_SUBTASKS] if subtask.strip()]
-    verdicts = await asyncio.gather(
-        *(_same_subtasks(tools, context, case.task.language, subtask, gold.plan) for subtask in asked)
-    )
+
+    async def same(subtask: str) -> Verdicts | Missing:
+        def ask(batch: tuple[str, ...]) -> SameSubtask:
+            return SameSubtask(
+                context=context, language=case.task.language, candidate=subtask, references=batch
+            )
+
+        return await same_as(tools, ask, gold.plan)
+
+    verdicts = await asyncio.gather(*map(same, asked))
     rest = [[False] * len(gold.plan)] * (len(plan) - len(asked))
     missing = [verdict for verdict in verdicts if isinstance(verdict, Missing)]
 
@@ -347,7 +330,10 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
             [unknown] * len(gold.plan) if isinstance(verdict, Missing) else verdict.same
             for verdict in verdicts
         ]
-        return _plan_figures(planning_scores([*known, *rest], len(gold.plan)))
+        found = planning_scores([*known, *rest], len(gold.plan))
+        one, many = found.one_to_one, found.many_to_many
+        of_one, of_many = ((each.f1, each.precision, each.recall) for each in (one, many))
+        return (*of_one, found.jaccard, one.precision, *of_many)
 
     evidence = [
         verdict.evidence(subtask, gold.plan)
@@ -364,29 +350,6 @@ async def _planning(case: Case, gold: Gold, tools: Tools) -> Scored:
         ],
         evidence,
     )
-
-
-def _plan_figures(scores: Planning) -> tuple[float, ...]:
-    one, many = scores.one_to_one, scores.many_to_many
-    return (
-        one.f1,
-        one.precision,
-        one.recall,
-        scores.jaccard,
-        one.precision,
-        many.f1,
-        many.precision,
-        many.recall,
-    )
-
-
-async def _same_subtasks(
-    tools: Tools, context: Context, language: str, subtask: str, gold: Sequence[str]
-) -> Verdicts | Missing:
-    def ask(batch: tuple[str, ...]) -> SameSubtask:
-        return SameSubtask(context=context, language=language, candidate=subtask, references=batch)
-
-    return await same_as(tools, ask, gold)
 
 
 async def _retrieval(case: Case, gold: Gold, tools: Tools) -> Scored:
@@ -435,9 +398,7 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
     right: list[Label] = ["true" if true else "false" for true in truth]
     wrong: list[Label] = ["false" if true else "true" for true in truth]
     low, high = (
-        _reasoning_figures(
-            reasoning_scores(truth, [label or end for label, end in zip(labels, ends, strict=True)])
-        )
+        reasoning_scores(truth, [label or end for label, end in zip(labels, ends, strict=True)]).figures
         for ends in (wrong, right)
     )
     answered = sum(label is not None for label in labels)
@@ -446,13 +407,6 @@ async def _reasoning(case: Case, gold: Gold, tools: Tools) -> Scored:
         for worst, best in zip(low, high, strict=True)
     ]
     return Scored(figures, evidence)
-
-
-def _reasoning_figures(found: Reasoning) -> list[float]:
-    figures = [found.accuracy]
-    for overlap in (found.binary, found.macro):
-        figures += [overlap.f1, overlap.precision, overlap.recall]
-    return figures
 
 
 async def retrieved(report: Report) -> list[Reference]:
@@ -469,15 +423,12 @@ async def retrieved(report: Report) -> list[Reference]:
 
 _MODULES = {"planning": _planning, "retrieval": _retrieval, "reasoning": _reasoning}
 _NAMES: dict[str, tuple[str, ...]] = {
-    "planning": (
-        "plan_f1",
-        "plan_precision",
-        "plan_recall",
-        "plan_accuracy",
-        "plan_accuracy_tables",
-        "plan_f1_many",
-        "plan_precision_many",
-        "plan_recall_many",
+    "planning": tuple(
+        f"plan_{figure}"
+        for figure in (
+            *("f1", "precision", "recall", "accuracy", "accuracy_tables"),
+            *("f1_many", "precision_many", "recall_many"),
+        )
     ),
     "retrieval": tuple(
         f"retrieval_{figure}{suffix}"

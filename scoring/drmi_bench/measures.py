@@ -15,20 +15,6 @@ import numpy as np
 from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.kernels.matching import match_claims as kernel
 
-__all__ = [
-    "Label",
-    "Planning",
-    "Reasoning",
-    "Reference",
-    "Rule",
-    "doi_of",
-    "find_references",
-    "planning_scores",
-    "reasoning_scores",
-    "retrieval_scores",
-    "title20",
-]
-
 Rule = Literal["doi", "title20", "combined"]
 
 MAX_PREDICTED = 2_000
@@ -138,6 +124,12 @@ class Reasoning(msgspec.Struct, frozen=True):
     binary: Overlap
     macro: Overlap
     macro_present: Overlap
+
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """The accuracy, then F1, precision and recall of `binary` and `macro`."""
+        overlaps = (self.binary, self.macro)
+        return (self.accuracy, *(x for one in overlaps for x in (one.f1, one.precision, one.recall)))
 
 
 def planning_scores(same: Sequence[Sequence[bool | int]], gold: int) -> Planning:

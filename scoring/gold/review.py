@@ -8,14 +8,13 @@ import msgspec
 
 from adjudge.judges import Answer, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import passages, terms
+from adjudge.scoring.answers.numbered import BATCH, Numbered, batches
 from adjudge.scoring.answers.sameness import SameAs
 from adjudge.scoring.contract.case import Case, GoldError, Passage
 from adjudge.scoring.contract.gold import MET, Drafting, GoldItem, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import Reason
-from adjudge.scoring.gold.rules import BATCH, TASK, Problem, known_sources, material, told_by_words
-
-__all__ = ["Flaws", "Held", "ItemFlaws", "ItemsHeld", "Review", "SameItem", "review"]
+from adjudge.scoring.gold.rules import TASK, Problem, known_sources, material, told_by_words
 
 _ABSENT = (
     0.2  # share of an item's words that some passage must hold for the embedded judge not to call it absent
@@ -29,19 +28,15 @@ class Flaws(Answer, frozen=True, kw_only=True):
     items: dict[str, Literal["sound", "vague", "compound", "met_by_nothing"]]
 
 
-class ItemFlaws(Question[Flaws], frozen=True, kw_only=True):
+class ItemFlaws(Numbered[Flaws], frozen=True, kw_only=True):
     """Which items are vague, compound or met by a report that says nothing, given the task (context)?"""
 
     prompt = "gold_flaws"
     words = "items of gold that no report can be judged by"
     answer = Flaws
+    listed = "items"
 
     items: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One verdict per item."""
-        return len(self.items)
 
     def lexical(self) -> Flaws:
         """None: what words alone tell is known before anybody is asked."""
@@ -55,19 +50,15 @@ class Held(Answer, frozen=True, kw_only=True):
     items: dict[str, Literal["held", "contradicted", "absent", "unclear"]]
 
 
-class ItemsHeld(Question[Held], frozen=True, kw_only=True):
+class ItemsHeld(Numbered[Held], frozen=True, kw_only=True):
     """Does the material (context: the task, and documents) hold, contradict or lack each item?"""
 
     prompt = "gold_held"
     words = "what the source makes of items of gold"
     answer = Held
+    listed = "items"
 
     items: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One verdict per item."""
-        return len(self.items)
 
     def lexical(self) -> Held:
         """Absent if no passage of the material has some of the item's words; words alone do not tell more."""
@@ -187,11 +178,11 @@ async def _asked(
     problem: Callable[[GoldItem, str], Problem | None],
     tools: Tools,
 ) -> Found:
-    batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
-    questions: list[Question[Any]] = [question(tuple(one.text for one in batch)) for batch in batches]
+    asked = batches(items)
+    questions: list[Question[Any]] = [question(tuple(one.text for one in batch)) for batch in asked]
     judgments = await tools.ask_all(questions)
     problems: list[Problem] = []
-    for batch, judgment in zip(batches, judgments, strict=True):
+    for batch, judgment in zip(asked, judgments, strict=True):
         if judgment.answer is not None:
             verdicts = (judgment.answer.items[key] for key in numbered(len(batch)))
             found = (problem(item, verdict) for item, verdict in zip(batch, verdicts, strict=True))

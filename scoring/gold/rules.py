@@ -12,25 +12,14 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, numbered
 from adjudge.judges.lexical import coverage, figures, remembered, sentences, terms
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.contract.case import Case, Passage
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.text.citation_marks import compatible
-
-__all__ = [
-    "BATCH",
-    "TASK",
-    "Problem",
-    "find_passages",
-    "flaw",
-    "holds",
-    "known_sources",
-    "material",
-    "told_by_words",
-]
 
 Kind = Literal[
     "quote_missing",
@@ -88,7 +77,6 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 TASK = "task"
 """The name of the task's prompt among the sources."""
 
-BATCH = 20
 _KEPT_CHARS = 2_000_000
 _SPACES = re.compile(r"\s+")
 _PASSAGES_ALIKE = str.maketrans("“”„«»‘’‚‐‑‒–—−", '"""""' + "'''" + "------")
@@ -130,19 +118,15 @@ class Quotes(Answer, frozen=True, kw_only=True):
     items: dict[str, Quote]
 
 
-class PassagesOf(Question[Quotes], frozen=True, kw_only=True):
+class PassagesOf(Numbered[Quotes], frozen=True, kw_only=True):
     """On which passages of the material (context) do the items rest?"""
 
     prompt = "gold_passages"
     words = "passages that items of gold rest on"
     answer = Quotes
+    listed = "items"
 
     items: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One passage per item."""
-        return len(self.items)
 
     def lexical(self) -> Quotes:
         """The sentence that uses most of an item's words."""
@@ -155,7 +139,7 @@ class PassagesOf(Question[Quotes], frozen=True, kw_only=True):
             wanted = terms(item)
             best, known = max(words, key=lambda one: coverage(wanted, one[1]), default=("", frozenset[str]()))
             found.append(Quote(quote=best if coverage(wanted, known) else ""))
-        return Quotes(items=dict(zip(numbered(self.count), found, strict=True)))
+        return Quotes(items=self.keyed(found))
 
 
 async def find_passages(
@@ -167,14 +151,14 @@ async def find_passages(
     """
     context, language = material(case, sources), case.task.language
     wanted = [one for one in items if one.kind != "deviation"]
-    batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
+    asked = batches(wanted)
     judgments = await tools.ask_all(
         PassagesOf(context=context, language=language, items=tuple(one.text for one in batch))
-        for batch in batches
+        for batch in asked
     )
     found: list[Passage] = []
     missing: list[Reason] = []
-    for batch, judgment in zip(batches, judgments, strict=True):
+    for batch, judgment in zip(asked, judgments, strict=True):
         if judgment.answer is None:
             missing.append(judgment.reason or "judge_unparseable")
             continue
@@ -319,7 +303,10 @@ def told_by_words(
     gold: GoldItems, rests_on: Sequence[Passage], sources: Mapping[str, str]
 ) -> Iterator[Problem]:
     """The problems that weights, passages, figures and words show; at most one per item."""
-    yield from _weights(gold.weights)
+    for part, several in gold.weights.items():
+        total = math.fsum(several)
+        if abs(total - 1) > _TOLERANCE:
+            yield Problem(part=part, item="", kind="weights", why=f"the weights sum to {total:g}")
     material = _Material.of(gold, rests_on, sources)
     before: dict[str, list[_Said]] = {}
     for item in gold.items:
@@ -329,8 +316,10 @@ def told_by_words(
             or _repeat(said, earlier)
             or _unfounded(item, material)
             or _other_figure(said, material)
-            or _badly_worded(item)
         )
+        if problem is None and item.kind == "requirement" and not item.penalty:
+            found = flaw(item.explanation or item.item)
+            problem = found and Problem.of(item, found, _WHY[found])
         earlier.append(said)
         if problem is not None:
             yield problem
@@ -374,13 +363,6 @@ class _Material(NamedTuple):
         return len(self.sources) > 1
 
 
-def _weights(weights: Mapping[str, Sequence[float]]) -> Iterator[Problem]:
-    for part, several in weights.items():
-        total = math.fsum(several)
-        if abs(total - 1) > _TOLERANCE:
-            yield Problem(part=part, item="", kind="weights", why=f"the weights sum to {total:g}")
-
-
 def _keyword(said: _Said, material: _Material) -> Problem | None:
     item = said.item
     if item.kind not in ("anchor", "deviation"):
@@ -398,10 +380,9 @@ def _keyword(said: _Said, material: _Material) -> Problem | None:
 
 
 def _repeat(said: _Said, before: Sequence[_Said]) -> Problem | None:
-    for other in before:
-        if _repeats(said, other):
-            return Problem.of(said.item, "duplicate", f"almost the words of {other.item.item!r}")
-    return None
+    other = next((one for one in before if _repeats(said, one)), None)
+    why = "" if other is None else f"almost the words of {other.item.item!r}"
+    return Problem.of(said.item, "duplicate", why) if why else None
 
 
 def _repeats(one: _Said, other: _Said) -> bool:
@@ -437,10 +418,3 @@ def _other_figure(said: _Said, material: _Material) -> Problem | None:
     return Problem.of(
         item, "contradicted", f"no source has the figure {', '.join(f'{one:g}' for one in other)}"
     )
-
-
-def _badly_worded(item: GoldItem) -> Problem | None:
-    if item.kind != "requirement" or item.penalty:
-        return None
-    found = flaw(item.explanation or item.item)
-    return None if found is None else Problem.of(item, found, _WHY[found])

@@ -11,8 +11,6 @@ from adjudge.scoring.contract.scorecard import Evidence
 from adjudge.scoring.gold.rules import Problem
 from adjudge.scoring.kernels.agreement.variance import item_figures
 
-__all__ = ["ItemSeparation", "separation", "separation_problems"]
-
 FEWEST_SYSTEMS = 3
 ALPHA = 0.05
 
@@ -35,9 +33,12 @@ def separation(
     items: Sequence[GoldItem], evidence: Mapping[str, Sequence[Sequence[Evidence]]]
 ) -> list[ItemSeparation]:
     """The items of one task that reports were judged by, from the evidence of each system's reports on it."""
-    given = [
-        [_mean([item.given(lines) for lines in several]) for several in evidence.values()] for item in items
-    ]
+
+    def mean(item: GoldItem, several: Sequence[Sequence[Evidence]]) -> float:
+        known = [value for lines in several if (value := item.given(lines)) is not None]
+        return sum(known) / len(known) if known else np.nan
+
+    given = [[mean(item, several) for several in evidence.values()] for item in items]
     values = np.array(given, dtype=float).reshape(len(items), len(evidence))
     known = [place for place in range(len(items)) if not np.isnan(values[place]).all()]
     if not known:
@@ -48,7 +49,7 @@ def separation(
             part=items[place].part,
             item=items[place].item,
             systems=int(figures.n[row]),
-            share_met=_share(values[place]),
+            share_met=float(np.mean(np.abs(values[place][~np.isnan(values[place])]) >= MET)),
             correlation=_number(figures.correlation[row]),
             p_negative=_number(figures.p_negative[row]),
         )
@@ -70,16 +71,6 @@ def separation_problems(items: Sequence[GoldItem], found: Sequence[ItemSeparatio
             why = f"correlates at {one.correlation:.2f} with the other items over {plural(one.systems, 'system')}"
             problems.append(Problem.of(item, "inverted", why))
     return problems
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else np.nan
-
-
-def _share(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.mean(np.abs(known) >= MET))
 
 
 def _number(value: float) -> float | None:

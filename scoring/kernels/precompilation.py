@@ -17,8 +17,6 @@ from adjudge.scoring.kernels.resampling.bootstrap import Sampler, bootstrap
 from adjudge.scoring.kernels.resampling.intervals import difference_intervals
 from adjudge.scoring.kernels.resampling.rankings import leave_one_out, rankings
 
-__all__ = ["precompile"]
-
 
 def precompile() -> None:
     """Use every kernel that a leaderboard of systems with scores uses, on next to nothing."""

@@ -8,7 +8,7 @@ slots. Anything without gold's shape does not count as a prediction; nothing is 
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
@@ -17,29 +17,10 @@ from adjudge.judges import Answer, Context, Question
 from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.answers.parts import Overlap
 from adjudge.scoring.answers.sameness import SameAs, Verdicts, clipped, same_as
-from adjudge.scoring.contract.case import NULL, Case
+from adjudge.scoring.contract.case import NULL, Case, Report
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, first_missing
 from adjudge.scoring.kernels.matching import match_claims as kernel
-
-__all__ = [
-    "Claim",
-    "Comparison",
-    "Fields",
-    "Forest",
-    "Nested",
-    "ReadAnswer",
-    "SameClaim",
-    "Structured",
-    "fenced_json",
-    "fields",
-    "match_in_order",
-    "match_nested",
-    "rows",
-    "shown",
-    "slots",
-    "structured_answer",
-]
 
 T = TypeVar("T")
 
@@ -76,13 +57,16 @@ class ReadAnswer(Question[Structured], frozen=True, kw_only=True):
         return found
 
 
+def given_answer(report: Report) -> msgspec.Raw | None:
+    """A report's `answer`, else its last fenced JSON, else None."""
+    return report.answer if report.answer != NULL else fenced_json(report.text)
+
+
 async def structured_answer(case: Case, tools: Tools) -> msgspec.Raw | Missing:
-    """The report's structured answer: `answer`, else its last fenced JSON, else what a judge reads in its text."""
-    if case.report.answer != NULL:
-        return case.report.answer
-    fenced = fenced_json(case.report.text)
-    if fenced is not None:
-        return fenced
+    """The report's structured answer, or what a judge reads in its text."""
+    given = given_answer(case.report)
+    if given is not None:
+        return given
     context = Context.of(report=case.report.text)
     question = ReadAnswer(context=context, language=case.task.language, task=case.task.prompt)
     judgment = await tools.ask(question)
@@ -94,15 +78,7 @@ async def structured_answer(case: Case, tools: Tools) -> msgspec.Raw | Missing:
 
 def fenced_json(text: str) -> msgspec.Raw | None:
     """The last fenced code block of `text` that is a JSON list or object, or None."""
-    found = None
-    for block in _fenced(text):
-        raw = msgspec.Raw(block.encode("utf-8", "replace"))
-        if rows(raw) is not None or fields(raw) is not None:
-            found = raw
-    return found
-
-
-def _fenced(text: str) -> Iterator[str]:
+    found: msgspec.Raw | None = None
     block: list[str] | None = None
     for line in text.splitlines():
         if not line.lstrip().startswith("```"):
@@ -111,8 +87,10 @@ def _fenced(text: str) -> Iterator[str]:
         elif block is None:
             block = []
         else:
-            yield "\n".join(block)
+            raw = msgspec.Raw("\n".join(block).encode("utf-8", "replace"))
+            found = found if rows(raw) is None and fields(raw) is None else raw
             block = None
+    return found
 
 
 def slots(answer: msgspec.Raw, gold: list[type]) -> list[msgspec.Raw]:
@@ -185,12 +163,7 @@ class Forest(msgspec.Struct, frozen=True):
     subclaims: list[int] = []
 
     def add(
-        self,
-        parent: int,
-        score: float,
-        weight: float = 1.0,
-        subclaims: int = 0,
-        best: float | None = None,
+        self, parent: int, score: float, weight: float = 1.0, subclaims: int = 0, best: float | None = None
     ) -> int:
         """Adds a claim below `parent`; its index. `best` is `score` if not given."""
         self.parents.append(parent)
@@ -334,37 +307,33 @@ async def match_nested(comparison: Comparison, predicted: Rows, gold: Sequence[C
     nested = Nested(Forest(len(gold)), [])
     level = [_Siblings(-1, predicted, gold)]
     while level:
-        texts = [[_claim(raw) for raw in siblings.predicted] for siblings in level]
-        gold_texts = [[claim.claim for claim in siblings.gold] for siblings in level]
         matchings = await asyncio.gather(
-            *(match_in_order(comparison, *lists) for lists in zip(texts, gold_texts, strict=True))
+            *(
+                match_in_order(
+                    comparison,
+                    [named(raw, "claim") for raw in siblings.predicted],
+                    [claim.claim for claim in siblings.gold],
+                )
+                for siblings in level
+            )
         )
         nested.matchings.extend(matchings)
         below: list[_Siblings] = []
         for siblings, matching in zip(level, matchings, strict=True):
-            below.extend(_placed(nested.forest, siblings, matching))
+            for at, (raw, place) in enumerate(zip(siblings.predicted, matching.gold, strict=True)):
+                if place is None:
+                    nested.forest.add(siblings.parent, 0.0, best=float(matching.best(at) is not None))
+                    continue
+                claim = siblings.gold[place]
+                index = nested.forest.add(siblings.parent, 1.0, claim.weight, len(claim.claims))
+                subclaims = rows((fields(raw) or {}).get("claims", NULL))
+                if subclaims:
+                    below.append(_Siblings(index, subclaims, claim.claims))
         level = below
     return nested
 
 
-def _placed(forest: Forest, siblings: _Siblings, matching: Matching) -> Iterator[_Siblings]:
-    """Puts the siblings into the forest; what is to be matched below them."""
-    for at, (raw, place) in enumerate(zip(siblings.predicted, matching.gold, strict=True)):
-        if place is None:
-            forest.add(siblings.parent, 0.0, best=float(matching.best(at) is not None))
-            continue
-        claim = siblings.gold[place]
-        index = forest.add(siblings.parent, 1.0, claim.weight, len(claim.claims))
-        subclaims = _subclaims(raw)
-        if subclaims:
-            yield _Siblings(index, subclaims, claim.claims)
-
-
-def _claim(raw: msgspec.Raw) -> str:
+def named(raw: msgspec.Raw, key: str) -> str:
+    """What a prediction says under `key`, or the whole of it if it is not an object."""
     found = fields(raw)
-    return shown(raw) if found is None else shown(found.get("claim", NULL))
-
-
-def _subclaims(raw: msgspec.Raw) -> Rows:
-    found = fields(raw) or {}
-    return rows(found["claims"]) or [] if "claims" in found else []
+    return shown(raw) if found is None else shown(found.get(key, NULL))

@@ -12,15 +12,16 @@ wrong.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
-from adjudge.judges import Answer, Question, numbered
+from adjudge.judges import Answer, numbered
 from adjudge.judges.lexical import coverage, figures, terms
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Overlap
-from adjudge.scoring.answers.sameness import batches, clipped, same_text
+from adjudge.scoring.answers.sameness import clipped, same_text
 from adjudge.scoring.contract.case import NULL
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, first_missing
 from adjudge.scoring.kernels.matching import match_claims as kernel
@@ -35,29 +36,8 @@ from adjudge.scoring.livedrbench.claims import (
     shown,
 )
 
-__all__ = [
-    "FieldGrades",
-    "GradeFields",
-    "Graded",
-    "Row",
-    "Rules",
-    "Same",
-    "Slot",
-    "compare_rows",
-    "field_overlap",
-    "filled",
-    "grade_slots",
-    "material_overlap",
-    "row_claims",
-    "slot_claims",
-    "slot_points",
-]
-
-RIGHT = 2
-"""The lowest grade at which a field is right."""
-
-BEST = 3
-"""The highest grade."""
+WRONG, BEST = 1, 3
+"""The highest grade at which a field is wrong, and the highest."""
 
 Slot = Fields | list[Fields]
 
@@ -78,11 +58,13 @@ class Rules(msgspec.Struct, frozen=True):
 class Graded(msgspec.Struct, frozen=True):
     """A predicted object or row: its keys, its grades 0..3 by key (None: no gold row is the same), and gold's keys.
 
+    A field is right above grade 1; published replies have fractions.
+
     `whole` marks an object slot, whose main claims gate the whole question.
     """
 
     keys: tuple[str, ...]
-    grades: Mapping[str, int] | None
+    grades: Mapping[str, float] | None
     gold_keys: tuple[str, ...] = ()
     whole: bool = False
 
@@ -107,21 +89,17 @@ class FieldGrades(Answer, frozen=True, kw_only=True):
     items: dict[str, Annotated[int, msgspec.Meta(ge=0, le=3)]]
 
 
-class GradeFields(Question[FieldGrades], frozen=True, kw_only=True):
+class GradeFields(Numbered[FieldGrades], frozen=True, kw_only=True):
     """How well `predicted` says what `reference` says, field by field; both hold "key: value" in the same order."""
 
     words = "grades of an answer's fields"
     prompt = "livedr_grade"
     answer = FieldGrades
+    listed = "reference"
 
     reference: tuple[str, ...]
     predicted: tuple[str, ...]
     notes: str
-
-    @property
-    def count(self) -> int:
-        """One item per field."""
-        return len(self.reference)
 
     def lexical(self) -> FieldGrades:
         """3 for equal texts, else by the share of the reference's words that are there, figures included."""
@@ -138,7 +116,7 @@ def slot_points(items: Sequence[Graded], gold_fields: int, rules: Rules) -> Poin
     ignored = frozenset(rules.ignore_keys)
     closed = any(item.whole and not _open(item, rules) for item in items)
     right = sum(
-        grade >= RIGHT and key not in ignored
+        grade > WRONG and key not in ignored
         for item in items
         if not closed and _open(item, rules)
         for key, grade in (item.grades or {}).items()
@@ -146,9 +124,9 @@ def slot_points(items: Sequence[Graded], gold_fields: int, rules: Rules) -> Poin
     return Points(right, sum(key not in ignored for item in items for key in item.keys), gold_fields)
 
 
-def count_fields(slots: Sequence[Slot], rules: Rules) -> int:
+def count_fields(slots: Sequence[Mapping[str, Any] | Sequence[Mapping[str, Any]]], rules: Rules) -> int:
     """How many fields gold has, ignored keys left out."""
-    found = (row for slot in slots for row in (slot if isinstance(slot, list) else [slot]))
+    found = (row for slot in slots for row in ([slot] if isinstance(slot, Mapping) else slot))
     return sum(key not in rules.ignore_keys for row in found for key in row)
 
 
@@ -170,12 +148,12 @@ def slot_claims(items: Sequence[Graded], slots: Sequence[Slot], rules: Rules) ->
         for key in item.keys:
             if key not in left_out:
                 grade = (item.grades or {}).get(key, 0) if key in gold_keys else 0
-                forest.add(index, float(grade >= RIGHT), _weight([key], rules))
+                forest.add(index, float(grade > WRONG), _weight([key], rules))
     return forest
 
 
 def _open(item: Graded, rules: Rules) -> bool:
-    return item.grades is not None and all(item.grades.get(key, RIGHT) >= RIGHT for key in rules.main_claims)
+    return item.grades is not None and all(item.grades.get(key, BEST) > WRONG for key in rules.main_claims)
 
 
 def _weight(keys: Sequence[str], rules: Rules) -> float:
@@ -258,7 +236,14 @@ async def _graded(
     wanted = [key for key in gold if key not in rules.ignore_keys or key in rules.main_claims]
     asked = batches([key for key in wanted if key in predicted])
     judgments = await comparison.tools.ask_all(
-        _question(comparison, batch, predicted, gold) for batch in asked
+        GradeFields(
+            context=comparison.context,
+            language=comparison.language,
+            reference=tuple(clipped(f"{key}: {shown(gold[key])}") for key in batch),
+            predicted=tuple(clipped(f"{key}: {shown(predicted[key])}") for key in batch),
+            notes=comparison.notes,
+        )
+        for batch in asked
     )
     missing = first_missing(judgments)
     worst, best = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0)
@@ -274,16 +259,6 @@ async def _graded(
             evidence.append(Evidence(what=what, outcome=grade, judgment=judgment.key.hex()))
     ends = [Graded(tuple(predicted), grades, tuple(gold), whole) for grades in (worst, best)]
     return Grading(ends[:1], ends[1:], 1, [missing] if missing else [], evidence)
-
-
-def _question(comparison: Comparison, keys: Sequence[str], predicted: Fields, gold: Fields) -> GradeFields:
-    return GradeFields(
-        context=comparison.context,
-        language=comparison.language,
-        reference=tuple(clipped(f"{key}: {shown(gold[key])}") for key in keys),
-        predicted=tuple(clipped(f"{key}: {shown(predicted[key])}") for key in keys),
-        notes=comparison.notes,
-    )
 
 
 def _identity(row: Fields, keys: Sequence[str]) -> str:
@@ -339,7 +314,8 @@ def filled(same: list[list[bool] | Missing], gold: int, best: bool) -> Same:
 
 def field_overlap(same: Same, gold: int) -> Overlap:
     """One field: precision over predictions that match any gold entry, recall over gold entries that any matches."""
-    found = kernel.coverage(_pairs(same, gold))
+    matrix = np.array(same, dtype=np.float64).reshape(len(same), gold)
+    found = kernel.coverage(kernel.ClaimPairs.from_matrices([matrix]))
     return Overlap(float(found.precision[0]), float(found.recall[0]), float(found.f1[0]))
 
 
@@ -426,7 +402,3 @@ async def _matches(
 
 def _value(row: Fields, key: str) -> str:
     return shown(row[key]) if key in row else ""
-
-
-def _pairs(same: Same, gold: int) -> kernel.ClaimPairs:
-    return kernel.ClaimPairs.from_matrices([np.array(same, dtype=np.float64).reshape(len(same), gold)])

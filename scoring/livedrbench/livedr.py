@@ -38,9 +38,9 @@ from adjudge.scoring.livedrbench.claims import (
     Comparison,
     Forest,
     Nested,
-    fields,
     match_in_order,
     match_nested,
+    named,
     rows,
     shown,
     slots,
@@ -61,8 +61,6 @@ from adjudge.scoring.livedrbench.graded_slots import (
     slot_points,
 )
 from adjudge.scoring.livedrbench.traces import count_trace
-
-__all__ = ["CATEGORIES", "LIVEDR", "ClaimsOf", "DraftedClaims", "Gold", "LiveDR", "averages"]
 
 LIVEDR = MetricWords(
     source="LiveDRBench",
@@ -132,32 +130,6 @@ class ClaimsOf(Question[DraftedClaims], frozen=True, kw_only=True):
         return DraftedClaims(
             claims=[DraftedClaim(claim=one, subclaims=()) for one in islice(dict.fromkeys(telling), MOST)]
         )
-
-
-async def draft_claims(case: Case, tools: Tools, sources: Sequence[GoldSource]) -> msgspec.Raw | Missing:
-    """Gold of the category `claims`, drafted from `sources`."""
-    context = Context.of(task=case.task.prompt, document=joined(sources))
-    judgment = await tools.ask(ClaimsOf(context=context, language=case.task.language))
-    if judgment.answer is None:
-        return Missing(judgment.reason or "judge_unparseable")
-    claims = [_claim(one) for one in judgment.answer.claims]
-    return msgspec.Raw(msgspec.json.encode({"category": "claims", "ground_truths": claims}))
-
-
-def _claim(one: DraftedClaim) -> dict[str, Any]:
-    below = {"claims": [{"claim": text} for text in one.subclaims]} if one.subclaims else {}
-    return {"claim": one.claim, **below}
-
-
-def claim_items(claims: Sequence[Claim]) -> tuple[GoldItem, ...]:
-    """Claims and their subclaims as items, a claim before what is below it."""
-    found: list[GoldItem] = []
-    waiting = list(reversed(claims))
-    while waiting:
-        claim = waiting.pop()
-        found.append(GoldItem(part="claims", item=claim.claim, kind="fact", matched=True))
-        waiting += reversed(claim.claims)
-    return tuple(found)
 
 
 Category = Literal[
@@ -233,8 +205,8 @@ _LAYOUTS: dict[Category, Any] = {
 """How a category's ground truth is laid out; those not named here hold `_SLOTS`."""
 
 
-Overlaps = tuple[Overlap, Overlap, Overlap]
-"""By the category's rule, by Eq. 1, and by Eq. 1 strict."""
+Overlaps = tuple[Overlap, ...]
+"""By the category's rule, by Eq. 1, and by Eq. 1 strict; the published voice has the first alone."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -265,7 +237,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return cls(worst, overlaps(True) if missing else worst, parts, missing, evidence, bounded)
 
     def figures(self) -> Iterator[Value]:
-        """Precision, recall and F1 of each of the three: no value where a part is missing, as the paper has all."""
+        """Precision, recall and F1 of each form: no value where a part is missing, as the paper has all."""
         answered = self.parts - len(self.missing)
         for form, ends in enumerate(zip(self.worst, self.best, strict=True)):
             for name in _NAMES:
@@ -275,13 +247,46 @@ class Outcome(msgspec.Struct, frozen=True):
                 yield Partial(self.missing[0], bounds) if self.missing else low
 
 
-class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The protocol. A report's trace, where it has one, is analysed too (section on reasoning traces)."""
+class LiveDRProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """LiveDRBench in one of two voices: `LiveDR` or `PublishedLiveDR`.
+
+    A voice reads the answer and compares it with gold in its own words; an `Outcome` holds what comes of it.
+    """
 
     name: ClassVar[str] = "livedr"
     words: ClassVar = LIVEDR
-    drafts_from: ClassVar[DraftsFrom] = "document"
     withheld: ClassVar[str] = "encrypted"
+    forms: ClassVar[tuple[str, ...]] = _FORMS
+    """Endings of the metrics by the category's rule, by Eq. 1, and by Eq. 1 strict, as far as the voice gives them."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Precision, recall and F1 in each form."""
+        return _ANSWER_METRICS[: len(self.forms) * len(_NAMES)]
+
+    async def graded(self, case: Case, tools: Tools) -> Outcome | Missing:
+        """A report's answer against gold, by its category's rule. Raises GoldError."""
+        raise NotImplementedError
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """Reads the answer, and compares its claims with gold. Raises GoldError."""
+        outcome = await self.graded(case, tools)
+        names, evidence = [name + form for form in self.forms for name in _NAMES], []
+        values: dict[str, Value] = dict.fromkeys(names, outcome) if isinstance(outcome, Missing) else {}
+        if not isinstance(outcome, Missing):
+            values, evidence = dict(zip(names, outcome.figures(), strict=True)), outcome.evidence
+        more, lines = await self.traced(case, values["f1"], tools)
+        return Scorecard.of(self.name, case, values | more, [*evidence, *lines])
+
+    async def traced(self, case: Case, f1: Value, tools: Tools) -> tuple[dict[str, Value], list[Evidence]]:
+        """What the report's trace holds, if the voice looks at it."""
+        return {}, []
+
+
+class LiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The protocol. A report's trace, where it has one, is analysed too (section on reasoning traces)."""
+
+    drafts_from: ClassVar[DraftsFrom] = "document"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -299,27 +304,44 @@ class LiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         case.gold(self.name, Gold).truth()
         return _ANSWER_METRICS if case.report.trace == NULL else self.metrics
 
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Reads the answer, matches its claims against gold, and counts what the trace holds."""
-        gold = case.gold(self.name, Gold)
-        outcome = await evaluate(case, gold, tools)
-        values, evidence = _values(outcome)
-        if case.report.trace != NULL:
-            counts = await count_trace(case, case.report.trace, tools)
-            values.update(zip(_COUNTS.values(), counts.values, strict=True), **{TRACED: values["f1"]})
-            evidence = [*evidence, *counts.evidence]
-        return Scorecard.of(self.name, case, values, evidence)
+    async def graded(self, case: Case, tools: Tools) -> Outcome | Missing:
+        """A report's answer against gold, by its category's rule; none scores 0. Raises GoldError."""
+        return await evaluate(case, case.gold(self.name, Gold), tools)
+
+    async def traced(self, case: Case, f1: Value, tools: Tools) -> tuple[dict[str, Value], list[Evidence]]:
+        """Sources, branches and backtracks of the report's trace, if it has one."""
+        if case.report.trace == NULL:
+            return {}, []
+        counts = await count_trace(case, case.report.trace, tools)
+        return {**dict(zip(_COUNTS.values(), counts.values, strict=True)), TRACED: f1}, counts.evidence
 
     async def draft(
         self, case: Case, tools: Tools, sources: Sequence[GoldSource] = ()
     ) -> msgspec.Raw | Missing:
         """The task's gold, or claims (category `claims`) drafted from documents."""
-        return case.task.gold.get(self.name) or await draft_claims(case, tools, sources)
+        if self.name in case.task.gold:
+            return case.task.gold[self.name]
+        context = Context.of(task=case.task.prompt, document=joined(sources))
+        judgment = await tools.ask(ClaimsOf(context=context, language=case.task.language))
+        if judgment.answer is None:
+            return Missing(judgment.reason or "judge_unparseable")
+        claims = [
+            {"claim": one.claim}
+            | ({"claims": [{"claim": text} for text in one.subclaims]} if one.subclaims else {})
+            for one in judgment.answer.claims
+        ]
+        return msgspec.Raw(msgspec.json.encode({"category": "claims", "ground_truths": claims}))
 
     def gold_items(self, case: Case) -> GoldItems:
         """The claims of a question of plain nested claims; other categories have none. Raises GoldError."""
         gold = case.gold(self.name, Gold)
-        return GoldItems(items=claim_items(gold.truth()) if gold.category == "claims" else ())
+        found: list[GoldItem] = []
+        waiting: list[Claim] = list(reversed(gold.truth())) if gold.category == "claims" else []
+        while waiting:  # a claim before what is below it
+            claim = waiting.pop()
+            found.append(GoldItem(part="claims", item=claim.claim, kind="fact", matched=True))
+            waiting += reversed(claim.claims)
+        return GoldItems(items=tuple(found))
 
 
 async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:
@@ -337,7 +359,8 @@ async def evaluate(case: Case, gold: Gold, tools: Tools) -> Outcome | Missing:
         case "entities":
             return await _named(comparison, answer, truth)
         case "claims":
-            return await _nested(comparison, answer, truth)
+            nested = await match_nested(comparison, rows(answer) or [], truth)
+            return _claimed(nested, _weighted(truth))
         case _:
             return await _slots(comparison, answer, truth, rules)
 
@@ -375,15 +398,11 @@ async def _named(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Seq
     """PriorArt and Entities: lists of titles or names; a row is its title."""
     nested = Nested(Forest(sum(map(len, gold))), [])
     for raw, slot in zip(slots(answer, [list] * len(gold)), gold, strict=False):
-        matching = await match_in_order(comparison, [_name(row) for row in rows(raw) or []], slot)
+        matching = await match_in_order(comparison, [named(row, "title") for row in rows(raw) or []], slot)
         nested.matchings.append(matching)
         for at, place in enumerate(matching.gold):
             nested.forest.add(-1, float(place is not None), best=float(matching.best(at) is not None))
     return _claimed(nested)
-
-
-async def _nested(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Claim]) -> Outcome:
-    return _claimed(await match_nested(comparison, rows(answer) or [], gold), _weighted(gold))
 
 
 def _claimed(nested: Nested, weighted: bool = False) -> Outcome:
@@ -411,18 +430,6 @@ def _weighted(gold: Sequence[Claim]) -> bool:
             return True
         level = [below for claim in level for below in claim.claims]
     return False
-
-
-def _name(row: msgspec.Raw) -> str:
-    found = fields(row)
-    return shown(row) if found is None else shown(found.get("title", NULL))
-
-
-def _values(outcome: Outcome | Missing) -> tuple[dict[str, Value], list[Evidence]]:
-    names = [name + form for form in _FORMS for name in _NAMES]
-    if isinstance(outcome, Missing):
-        return dict.fromkeys(names, outcome), []
-    return dict(zip(names, outcome.figures(), strict=True)), outcome.evidence
 
 
 class Averages(msgspec.Struct, frozen=True):

@@ -13,22 +13,29 @@ prose is converted by the two calls of `convert_to_format.py`. All readings are 
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import msgspec
 
 from adjudge.judges import Context
-from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableReply, Wording
+from adjudge.judges.published import (
+    Checkout,
+    PublishedQuestion,
+    UnreadableReply,
+    Wording,
+    Wordings,
+    digests,
+)
 from adjudge.scoring.answers.parts import Overlap, ask_until_read
 from adjudge.scoring.contract.case import NULL, Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Scorecard, Value
-from adjudge.scoring.livedrbench.claims import fenced_json
-from adjudge.scoring.livedrbench.livedr import LIVEDR
-
-__all__ = ["Graded", "json_in", "match_in", "points"]
+from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing
+from adjudge.scoring.contract.scorecard import Outcome as Note
+from adjudge.scoring.livedrbench.claims import given_answer
+from adjudge.scoring.livedrbench.graded_slots import Graded, Rules, count_fields, slot_points
+from adjudge.scoring.livedrbench.livedr import LiveDRProtocol, Outcome
 
 Object = dict[str, Any]
 ATTEMPTS = 6
@@ -40,50 +47,34 @@ _SCIFACTS = "src/evals/scifacts.py"
 _CONVERT = "src/convert_to_format.py"
 
 
-class LiveWordings(msgspec.Struct, frozen=True):
-    """The requests of one checkout."""
-
-    grades: Wording
-    match: Wording
-    search: dict[str, Wording]
-    equal: Wording
-    answer: Wording
-    conversion: Wording
-
-    @classmethod
-    def of(cls, folder: str) -> "LiveWordings":
-        """The wordings in the checkout at `folder`. Raises CheckoutError."""
-        checkout = Checkout(folder)
-        slot: Any = {"max_tokens": 1024, "temperature": 0.0}
-        return cls(
-            Wording.of(checkout.formatted(_SLOTS, "prompts.dict"), **slot),
-            Wording.of(checkout.formatted(_SLOTS, "prompts.list_of_dicts_match"), **slot),
-            {
-                category: Wording.of(
-                    checkout.formatted(f"src/evals/{file}.py", "prompts.str_search"),
-                    max_tokens=500,
-                    temperature=0.0,
-                )
-                for category, file in NAMED.items()
-            },
-            Wording.of(
-                checkout.inline(_SCIFACTS, "is_match_func", {"actual_item": "actual_item", "pred": "pred"}),
-                checkout.plain(_SCIFACTS, "prompts.EM"),
-            ),
-            Wording.of(
-                checkout.inline(_CONVERT, "parse_output", {"pred": "pred"}),
-                checkout.plain(_CONVERT, "parse_output.PROMPT"),
-            ),
-            Wording.of(
-                checkout.inline(
-                    _CONVERT, "convert_to_format", {"format": "format", "json.dumps(pred)": "pred"}
-                ),
-                checkout.plain(_CONVERT, "convert_to_format.PROMPT"),
-            ),
+@lru_cache(maxsize=8)
+def live_wordings(folder: str) -> dict[str, Wording]:
+    """The requests in the checkout at `folder`, by what they are for. Raises CheckoutError."""
+    checkout = Checkout(folder)
+    slot: Any = {"max_tokens": 1024, "temperature": 0.0}
+    named: Any = {"max_tokens": 500, "temperature": 0.0}
+    shown = {"format": "format", "json.dumps(pred)": "pred"}
+    return {
+        "grades": Wording.of(checkout.formatted(_SLOTS, "prompts.dict"), **slot),
+        "match": Wording.of(checkout.formatted(_SLOTS, "prompts.list_of_dicts_match"), **slot),
+        "equal": Wording.of(
+            checkout.inline(_SCIFACTS, "is_match_func", {"actual_item": "actual_item", "pred": "pred"}),
+            checkout.plain(_SCIFACTS, "prompts.EM"),
+        ),
+        "answer": Wording.of(
+            checkout.inline(_CONVERT, "parse_output", {"pred": "pred"}),
+            checkout.plain(_CONVERT, "parse_output.PROMPT"),
+        ),
+        "conversion": Wording.of(
+            checkout.inline(_CONVERT, "convert_to_format", shown),
+            checkout.plain(_CONVERT, "convert_to_format.PROMPT"),
+        ),
+    } | {
+        f"search.{category}": Wording.of(
+            checkout.formatted(f"src/evals/{file}.py", "prompts.str_search"), **named
         )
-
-
-live_wordings = lru_cache(maxsize=8)(LiveWordings.of)
+        for category, file in NAMED.items()
+    }
 
 
 def json_in(text: str) -> Any:
@@ -229,27 +220,12 @@ class PublishedGold(msgspec.Struct, frozen=True):
     eval_info: msgspec.Raw = NULL
 
 
-class Graded(msgspec.Struct, frozen=True):
-    """A predicted object or row and its grades by key; None if it matches nothing. `whole` marks an object slot."""
-
-    predicted: Object
-    grades: Object | None
-    whole: bool
-
-
-class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedLiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score an answer by the calls of the benchmark at `checkout`."""
 
-    name: ClassVar[str] = "livedr"
-    withheld: ClassVar[str] = "encrypted"
-    words: ClassVar = LIVEDR
+    forms: ClassVar[tuple[str, ...]] = ("",)
 
     checkout: str
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Precision, recall and F1."""
-        return tuple(Metric(name=name, headline=name == "f1") for name in ("precision", "recall", "f1"))
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics`, the same for every task. Raises GoldError."""
@@ -258,36 +234,30 @@ class PublishedLiveDR(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
-        found = live_wordings(self.checkout)
-        named: dict[str, Wording] = {
-            name: getattr(found, name) for name in ("grades", "match", "equal", "answer", "conversion")
-        }
-        named |= {f"search.{category}": wording for category, wording in found.search.items()}
-        return {f"livedr.{name}": wording.digest.hex() for name, wording in named.items()}
+        return digests("livedr", live_wordings(self.checkout))
 
-    async def score(self, case: Case, tools: Tools) -> Scorecard:
-        """Read the answer, and grade it by its category's rule."""
+    async def graded(self, case: Case, tools: Tools) -> Outcome | Missing:
+        """The answer by its category's rule. Raises GoldError."""
         category, truths, info = _truth(case)
         wordings = live_wordings(self.checkout)
         answer = await _answer(case, wordings, tools)
-        evidence: list[Evidence] = []
         if isinstance(answer, Missing):
-            found: Overlap | Missing = answer
-        elif not _fits(category, truths, answer):
-            found = Overlap(0.0, 0.0, 0.0)
-            said = Outcome("note", words="not of the shape that the question asks for")
+            return answer
+        evidence: list[Evidence] = []
+        found: Overlap | Missing = Overlap(0.0, 0.0, 0.0)
+        if not _fits(category, truths, answer):
+            said = Note("note", words="not of the shape that the question asks for")
             evidence.append(Evidence(what="answer", outcome=said))
         elif category.startswith("scifacts-"):
-            found = await _Scifacts(wordings, tools).graded(truths[0], answer[0])
+            found = await _scifacts(truths[0], answer[0], wordings["equal"], tools)
         elif category in NAMED:
-            found = await _named(category, truths, answer, wordings.search[category], tools)
+            found = await _named(category, truths, answer, wordings[f"search.{category}"], tools)
         else:
             found = await _slots(truths, answer, info, wordings, tools)
-        values: dict[str, Value] = {
-            metric.name: found if isinstance(found, Missing) else getattr(found, metric.name)
-            for metric in self.metrics
-        }
-        return Scorecard.of(self.name, case, values, evidence)
+        if isinstance(found, Missing):
+            return found
+        overlap = found
+        return Outcome.of(lambda best: (overlap,), 1, [], evidence)
 
 
 def _truth(case: Case) -> tuple[str, list[Any], Object]:
@@ -297,7 +267,8 @@ def _truth(case: Case) -> tuple[str, list[Any], Object]:
         truths, info = json.loads(bytes(gold.ground_truths)), json.loads(bytes(gold.eval_info))
     except (ValueError, RecursionError) as error:
         raise GoldError("gold_invalid", f"task {case.task.id}: ground_truths: {error}") from error
-    kinds: tuple[type, ...] = (list,) if _listed(gold.category) else (list, dict)
+    listed = gold.category in NAMED or gold.category.startswith("scifacts-")
+    kinds: tuple[type, ...] = (list,) if listed else (list, dict)
     if gold.category == "claims" or not isinstance(truths, list) or not truths:
         raise GoldError("gold_invalid", f"task {case.task.id}: not a question of a published category")
     if not all(isinstance(one, kinds) and one for one in truths) or not isinstance(info or {}, dict):
@@ -305,24 +276,22 @@ def _truth(case: Case) -> tuple[str, list[Any], Object]:
     return gold.category, truths, info or {}
 
 
-def _listed(category: str) -> bool:
-    return category in NAMED or category.startswith("scifacts-")
-
-
-async def _answer(case: Case, wordings: LiveWordings, tools: Tools) -> Any:
+async def _answer(case: Case, wordings: Wordings, tools: Tools) -> Any:
     """The slots of the answer, as they are; Missing if prose could not be converted."""
-    raw = case.report.answer if case.report.answer != NULL else fenced_json(case.report.text)
+    raw = given_answer(case.report)
     if raw is not None:
         try:
             return json.loads(bytes(raw))
         except (ValueError, RecursionError):
             return None
     context = Context.of(pred=case.report.text)
-    said = await ask_until_read(tools, PublishedAnswer(context=context, wording=wordings.answer))
+    said = await ask_until_read(tools, PublishedAnswer(context=context, wording=wordings["answer"]))
     if isinstance(said, Missing):
         return said
     asked = PublishedConversion(
-        context=Context.of(format=case.task.prompt), wording=wordings.conversion, pred=json.dumps(said.value)
+        context=Context.of(format=case.task.prompt),
+        wording=wordings["conversion"],
+        pred=json.dumps(said.value),
     )
     found = await ask_until_read(tools, asked)
     return found if isinstance(found, Missing) else found.value
@@ -342,37 +311,36 @@ def _fits(category: str, truths: Sequence[Any], answer: Any) -> bool:
 
 
 async def _slots(
-    truths: Sequence[Any], answer: Sequence[Any], info: Object, wordings: LiveWordings, tools: Tools
+    truths: Sequence[Any], answer: Sequence[Any], info: Object, wordings: Wordings, tools: Tools
 ) -> Overlap | Missing:
     """NovelDS and Flights: objects graded key by key, rows matched first."""
-    listed = await asyncio.gather(
-        *(
-            _object(gold, slot, wordings, tools)
-            if isinstance(gold, dict)
-            else _rows(gold, slot, info, wordings, tools)
-            for gold, slot in zip(truths, answer, strict=True)
+
+    async def graded(gold: Any, slot: Any) -> list[Graded] | Missing:
+        if not isinstance(gold, dict):
+            return await _rows(gold, slot, info, wordings, tools)
+        question = PublishedGrades(
+            context=Context.of(dict_gt=json.dumps(gold)),
+            wording=wordings["grades"],
+            dict_pred=json.dumps(slot),
         )
-    )
-    missing = next((one for one in listed if isinstance(one, Missing)), None)
-    if missing is not None:
-        return missing
-    graded = [one for each in listed if not isinstance(each, Missing) for one in each]
-    found = points(graded, truths, info)
+        reply = await ask_until_read(tools, question)
+        return (
+            reply
+            if isinstance(reply, Missing)
+            else [Graded(tuple(slot), reply.value, tuple(gold), whole=True)]
+        )
+
+    items: list[Graded] = []
+    for one in await asyncio.gather(*map(graded, truths, answer)):
+        if isinstance(one, Missing):
+            return one
+        items += one
+    found = points(items, truths, info)
     return Missing("judge_unparseable") if found is None else found
 
 
-async def _object(
-    gold: Object, predicted: Object, wordings: LiveWordings, tools: Tools
-) -> list[Graded] | Missing:
-    question = PublishedGrades(
-        context=Context.of(dict_gt=json.dumps(gold)), wording=wordings.grades, dict_pred=json.dumps(predicted)
-    )
-    reply = await ask_until_read(tools, question)
-    return reply if isinstance(reply, Missing) else [Graded(predicted, reply.value, True)]
-
-
 async def _rows(
-    gold: list[Object], predicted: Sequence[Object], info: Object, wordings: LiveWordings, tools: Tools
+    gold: list[Object], predicted: Sequence[Object], info: Object, wordings: Wordings, tools: Tools
 ) -> list[Graded] | Missing:
     """Each row in order against the gold rows that are left."""
     keys, graded = info.get("primary_keys") or [], []
@@ -381,7 +349,7 @@ async def _rows(
         if isinstance(found, Missing):
             return found
         match, grades = found
-        graded.append(Graded(row, grades, False))
+        graded.append(Graded(tuple(row), grades))
         if grades is not None:
             same = (place for place, one in enumerate(gold) if all(one.get(k) == match.get(k) for k in keys))
             place = next(same, None)
@@ -390,12 +358,12 @@ async def _rows(
 
 
 async def _matched(
-    gold: list[Object], row: Object, info: Object, wordings: LiveWordings, tools: Tools
+    gold: list[Object], row: Object, info: Object, wordings: Wordings, tools: Tools
 ) -> tuple[Object, Object | None] | Missing:
     """The gold row that `row` is said to be, and its grades; matched and graded again if either cannot be read."""
     question = PublishedMatch(
         context=Context.of(list_gt=json.dumps(gold)),
-        wording=wordings.match,
+        wording=wordings["match"],
         dict_pred=json.dumps(row),
         primary_keys=json.dumps(info.get("primary_keys")),
         note=json.dumps(info.get("evaluation_note", {})),
@@ -409,7 +377,7 @@ async def _matched(
                 return {}, None
             context = Context.of(dict_gt=json.dumps(match))
             asked = PublishedGrades(
-                context=context, wording=wordings.grades, dict_pred=json.dumps(row), attempt=attempt
+                context=context, wording=wordings["grades"], dict_pred=json.dumps(row), attempt=attempt
             )
             grades = await _read(tools, asked)
             return grades if isinstance(grades, Missing) else (match, grades)
@@ -427,28 +395,10 @@ async def _read(tools: Tools, question: PublishedQuestion[Object]) -> Object | M
 
 
 def points(graded: Sequence[Graded], truths: Sequence[Any], info: Object) -> Overlap | None:
-    """Precision, recall and F1 of graded objects and rows; None if there are more points than keys.
-
-    A main claim graded 1 or less in an object makes everything wrong, in a row that row. Whatever keys a reply names
-    count, ignored ones apart.
-    """
-    main = info.get("main_claims") or []
-    ignored = frozenset(info.get("ignore_keys") or [])
-    rows = [row for slot in truths for row in (slot if isinstance(slot, list) else [slot])]
-    wanted = sum(key not in ignored for row in rows for key in row)
-    given = sum(key not in ignored for one in graded for key in one.predicted)
-    closed = any(one.whole and _shut(one.grades or {}, main) for one in graded)
-    right = sum(
-        grade > 1 and key not in ignored
-        for one in graded
-        if not closed and not _shut(one.grades or {}, main)
-        for key, grade in (one.grades or {}).items()
-    )
-    return None if right > given or right > wanted else Overlap.counted(right, given, wanted)
-
-
-def _shut(grades: Mapping[str, float], main: Sequence[str]) -> bool:
-    return any(key in main and grade <= 1 for key, grade in grades.items())
+    """Precision, recall and F1 of graded objects and rows; None if there are more points than keys."""
+    rules = Rules(main_claims=info.get("main_claims") or (), ignore_keys=info.get("ignore_keys") or ())
+    found = slot_points(graded, count_fields(truths, rules), rules)
+    return None if found.right > min(found.predicted, found.gold) else found.overlap
 
 
 async def _named(
@@ -458,15 +408,17 @@ async def _named(
     title = category == "prior-art"
     golds = [[row.get("title", "") if title else row for row in slot] for slot in truths]
     told = [[row.get("title", "") if title else row for row in slot] for slot in answer]
-    found = await asyncio.gather(
-        *(_searched(gold, slot, wording, tools) for gold, slot in zip(golds, told, strict=True))
-    )
-    missing = next((one for one in found if isinstance(one, Missing)), None)
-    if missing is not None:
-        return missing
-    right, given = sum(cast(Sequence[int], found)), sum(map(len, told))
+    right = 0
+    for one in await asyncio.gather(
+        *(_searched(*pair, wording, tools) for pair in zip(golds, told, strict=True))
+    ):
+        if isinstance(one, Missing):
+            return one
+        right += one
     wanted = sum(map(len, golds))
-    return Missing("judge_unparseable") if right > wanted else Overlap.counted(right, given, wanted)
+    if right > wanted:
+        return Missing("judge_unparseable")
+    return Overlap.counted(right, sum(map(len, told)), wanted)
 
 
 async def _searched(
@@ -489,53 +441,47 @@ async def _searched(
     return right
 
 
-class _Scifacts:
-    """SciFacts: every predicted value against the aliases of gold entries; an equal text needs no asking."""
+async def _scifacts(
+    gold: Sequence[Object], predicted: Sequence[Object], wording: Wording, tools: Tools
+) -> Overlap | Missing:
+    """Every predicted value against the aliases of gold entries: titles alone, or the product with materials.
 
-    def __init__(self, wordings: LiveWordings, tools: Tools) -> None:
-        self._wording = wordings.equal
-        self._tools = tools
+    An equal text needs no asking. Materials count where the first gold row has one.
+    """
 
-    async def graded(self, gold: Sequence[Object], predicted: Sequence[Object]) -> Overlap | Missing:
-        """Titles alone, or the product with materials where the first gold row has one."""
-        names = ["material", "paper_title"] if "material" in gold[0] else ["paper_title"]
-        found = await asyncio.gather(*(self._field(gold, predicted, name) for name in names))
-        precision = recall = f1 = 1.0
-        for one in found:
-            if isinstance(one, Missing):
-                return one
-            precision, recall, f1 = precision * one.precision, recall * one.recall, f1 * one.f1
-        return Overlap(precision, recall, f1)
-
-    async def _field(
-        self, gold: Sequence[Object], predicted: Sequence[Object], name: str
-    ) -> Overlap | Missing:
-        entries = [list(dict.fromkeys(entry[name])) for entry in gold]
-        values = [row.get(name, "") for row in predicted]
-        every = list(dict.fromkeys(alias for entry in entries for alias in entry))
-        recalled = [self._any([(value, alias) for value in values for alias in entry]) for entry in entries]
-        precise = [self._any([(value, alias) for alias in every]) for value in values]
-        found = await asyncio.gather(*recalled, *precise)
-        missing = next((one for one in found if isinstance(one, Missing)), None)
-        if missing is not None:
-            return missing
-        right = [bool(one) for one in found]
-        recall = sum(right[: len(entries)]) / len(entries)
-        return Overlap.of(sum(right[len(entries) :]) / len(values) if values else 0.0, recall)
-
-    async def _any(self, pairs: Sequence[tuple[Any, str]]) -> bool | Missing:
+    async def alike(pairs: Sequence[tuple[Any, str]]) -> bool | Missing:
         """Whether any (value, alias) is the same, one by one. A value that is empty, or not a text, matches nothing."""
         for value, alias in pairs:
             if not isinstance(value, str) or not value:
                 continue
             if value.lower().strip() == alias.lower().strip():
                 return True
-            question = PublishedEqual(
-                context=Context.of(actual_item=alias), wording=self._wording, pred=value
-            )
-            reply = await ask_until_read(self._tools, question)
+            question = PublishedEqual(context=Context.of(actual_item=alias), wording=wording, pred=value)
+            reply = await ask_until_read(tools, question)
             if isinstance(reply, Missing):
                 return reply
             if reply.value:
                 return True
         return False
+
+    async def field(name: str) -> Overlap | Missing:
+        entries = [list(dict.fromkeys(entry[name])) for entry in gold]
+        values = [row.get(name, "") for row in predicted]
+        every = list(dict.fromkeys(alias for entry in entries for alias in entry))
+        recalled = [alike([(value, alias) for value in values for alias in entry]) for entry in entries]
+        precise = [alike([(value, alias) for alias in every]) for value in values]
+        right = []
+        for one in await asyncio.gather(*recalled, *precise):
+            if isinstance(one, Missing):
+                return one
+            right.append(one)
+        recall = sum(right[: len(entries)]) / len(entries)
+        return Overlap.of(sum(right[len(entries) :]) / len(values) if values else 0.0, recall)
+
+    precision = recall = f1 = 1.0
+    names = ["material", "paper_title"] if "material" in gold[0] else ["paper_title"]
+    for one in await asyncio.gather(*map(field, names)):
+        if isinstance(one, Missing):
+            return one
+        precision, recall, f1 = precision * one.precision, recall * one.recall, f1 * one.f1
+    return Overlap(precision, recall, f1)

@@ -11,19 +11,16 @@ from typing import Annotated, Literal
 import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, normalise_url
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, numbered
+from adjudge.scoring.answers.numbered import BATCH, Numbered, batches
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
-from adjudge.scoring.answers.sameness import batches
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Missing, Outcome, Value
 from adjudge.scoring.livedrbench.claims import rows, shown
 
-__all__ = ["LabelSteps", "StepLabels", "TraceCounts", "count_trace", "sources", "steps"]
-
 MAX_STEPS = 2_000
 _SHOWN = 500
-_BATCH = 20
 _URL = re.compile(r"https?://[^\s<>\"'\\^`{|}]{1,2000}", re.IGNORECASE)
 _TRAILING = ".,;:!?)]*_"
 
@@ -37,21 +34,17 @@ class StepLabels(Answer, frozen=True, kw_only=True):
     items: dict[str, StepLabel]
 
 
-class LabelSteps(Question[StepLabels], frozen=True, kw_only=True):
+class LabelSteps(Numbered[StepLabels], frozen=True, kw_only=True):
     """What each of at most 20 consecutive `steps` of a trace (context) does; `first` is the number of the first."""
 
     words = "what each step of a trace does"
     prompt = "livedr_trace"
     version = 2
     answer = StepLabels
+    listed = "steps"
 
     first: int
     steps: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One item per step."""
-        return len(self.steps)
 
 
 class TraceCounts(msgspec.Struct, frozen=True):
@@ -78,7 +71,7 @@ async def count_trace(case: Case, trace: msgspec.Raw, tools: Tools) -> TraceCoun
     found = steps(trace)
     named = float(len(sources(found)))
     context = Context.of(trace="\n\n".join(found))
-    starts = range(0, len(found), _BATCH)
+    starts = range(0, len(found), BATCH)
     questions = [
         LabelSteps(context=context, language=case.task.language, first=start + 1, steps=batch)
         for start, batch in zip(starts, batches([step[:_SHOWN] for step in found]), strict=True)

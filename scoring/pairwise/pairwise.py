@@ -4,7 +4,6 @@ A case has a report and a rival's. The engine chooses which reports meet; the le
 together, derives strengths and win rates.
 """
 
-from collections.abc import Sequence
 from statistics import fmean
 from typing import Annotated, ClassVar, Literal
 
@@ -16,8 +15,6 @@ from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, MetricWords, Outcome, Scorecard, Value
-
-__all__ = ["FIRST", "LAST", "WON", "Pairwise"]
 
 PAIRWISE = MetricWords(
     source="adjudge",
@@ -106,35 +103,24 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
             for first, second in ((own, rival), (rival, own))
         )
-        shown_first = Answered.of("shown first", judgments[0], _first_won, 0.0, 1.0)
-        shown_last = Answered.of("shown last", judgments[1], _second_won, 0.0, 1.0)
+        shown_first = Answered.of("shown first", judgments[0], lambda given: _WON[given.better], 0.0, 1.0)
+        shown_last = Answered.of("shown last", judgments[1], lambda given: 1.0 - _WON[given.better], 0.0, 1.0)
 
         values: dict[str, Value] = {
-            WON: measured([shown_first, shown_last], _mean, EVERY),
-            FIRST: measured([shown_first], _mean, EVERY),
-            LAST: measured([shown_last], _mean, EVERY),
+            name: measured(orders, lambda given: fmean(won for _, won in given) if given else None, EVERY)
+            for name, orders in (
+                (WON, [shown_first, shown_last]),
+                (FIRST, [shown_first]),
+                (LAST, [shown_last]),
+            )
         }
         evidence = [
-            order.evidence(f"{case.report.system} against {case.rival.system}, {order.item}", _outcome)
+            order.evidence(
+                f"{case.report.system} against {case.rival.system}, {order.item}", _OUTCOMES.__getitem__
+            )
             for order in (shown_first, shown_last)
         ]
         return Scorecard.of(self.name, case, values, evidence)
-
-
-def _first_won(given: Better) -> float:
-    return _WON[given.better]
-
-
-def _second_won(given: Better) -> float:
-    return 1.0 - _WON[given.better]
-
-
-def _mean(given: Sequence[tuple[str, float]]) -> float | None:
-    return fmean(value for _, value in given) if given else None
-
-
-def _outcome(value: float) -> Outcome:
-    return _OUTCOMES[value]
 
 
 _OUTCOMES = {

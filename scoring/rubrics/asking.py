@@ -1,7 +1,7 @@
 """Questions about criteria, alone or several in one question, all over the one context of the report."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -9,29 +9,12 @@ import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
 from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
+from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Outcome
 from adjudge.scoring.rubrics.criteria import Criterion
-
-__all__ = [
-    "MAX_ITEMS",
-    "Explained",
-    "ExplainedItems",
-    "ExplainedLevels",
-    "ItemAnswer",
-    "ItemLevels",
-    "Items",
-    "ItemsAQuestion",
-    "Level",
-    "PointsGiven",
-    "RubricItems",
-    "RubricPoints",
-    "by_place",
-    "give_points",
-    "in_batches",
-]
 
 A = TypeVar("A", bound=Answer)
 
@@ -107,17 +90,14 @@ class ItemLevels(Answer, frozen=True, kw_only=True):
     items: dict[str, Level]
 
 
-class Items(Question[A], frozen=True, kw_only=True):
+class Items(Numbered[A], frozen=True, kw_only=True):
     """Base of the questions about several criteria."""
+
+    listed = "items"
 
     task: str
     items: tuple[str, ...]
     levels: tuple[float, ...]
-
-    @property
-    def count(self) -> int:
-        """One level per criterion."""
-        return len(self.items)
 
     @property
     def options(self) -> tuple[float, ...]:
@@ -145,7 +125,7 @@ class RubricItems(Items[ItemLevels], frozen=True, kw_only=True):
     def lexical(self) -> ItemLevels:
         """The lexical levels."""
         found = [Level(level=level) for level in self.lexical_levels()]
-        return ItemLevels(items=dict(zip(numbered(self.count), found, strict=True)))
+        return ItemLevels(items=self.keyed(found))
 
 
 class Explained(Answer, frozen=True, kw_only=True):
@@ -178,7 +158,7 @@ class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
             Explained(evidence=quoted(item, report), level=level)
             for item, level in zip(self.items, levels, strict=True)
         ]
-        return ExplainedLevels(items=dict(zip(numbered(self.count), found, strict=True)))
+        return ExplainedLevels(items=self.keyed(found))
 
 
 def lexical_level(criterion: str, report: str, levels: int) -> int:
@@ -243,7 +223,7 @@ async def give_points(
     by_levels: dict[int, list[int]] = {}
     for place in sorted(set(range(len(criteria))) - set(alone)):
         by_levels.setdefault(len(criteria[place].levels), []).append(place)
-    batches = [batch for places in by_levels.values() for batch in in_batches(places, size)]
+    shared_by = [batch for places in by_levels.values() for batch in batches(places, size)]
 
     def several(batch: Sequence[int]) -> Question[Any]:
         items = tuple(criteria[place].criterion for place in batch)
@@ -256,12 +236,17 @@ async def give_points(
         )
         for one in (criteria[place] for place in alone)
     ]
-    judgments = await tools.ask_all([*questions, *map(several, batches)])
-    graded = {
-        place: _alone(criteria[place], one) for place, one in zip(alone, judgments[: len(alone)], strict=True)
-    }
-    together = by_place(batches, judgments[len(alone) :])
-    graded |= {place: _among(criteria[place], one) for place, one in together.items()}
+    judgments = await tools.ask_all([*questions, *map(several, shared_by)])
+    graded: dict[int, Graded] = {}
+    for place, judgment in zip(alone, judgments[: len(alone)], strict=True):
+        one = criteria[place]
+        graded[place] = _graded(Answered.of(one, judgment, lambda given: given.points, one.worst, one.best))
+    for place, told in by_place(shared_by, judgments[len(alone) :]).items():
+        one = criteria[place]
+        answer, line = _graded(
+            told.answered(one, lambda level, one=one: one.levels[int(level)], one.worst, one.best)  # type: ignore[misc]
+        )
+        graded[place] = answer, told.shown(line)
     ordered = [graded[place] for place in range(len(criteria))]
     return [answer for answer, _ in ordered], [line for _, line in ordered]
 
@@ -275,23 +260,6 @@ def by_place(batches: Sequence[Sequence[int]], judgments: Sequence[Judgment[Any]
     }
 
 
-def in_batches(places: Sequence[int], size: int) -> Iterable[Sequence[int]]:
-    """`places` in their order, `size` at a time."""
-    return (places[start : start + size] for start in range(0, len(places), size))
-
-
-def _alone(criterion: Criterion, judgment: Judgment[PointsGiven]) -> Graded:
-    return _graded(Answered.of(criterion, judgment, _points, criterion.worst, criterion.best))
-
-
-def _among(criterion: Criterion, one: ItemAnswer) -> Graded:
-    answer = one.answered(
-        criterion, lambda level: criterion.levels[int(level)], criterion.worst, criterion.best
-    )
-    answer, line = _graded(answer)
-    return answer, one.shown(line)
-
-
 def _graded(answer: Answered[Criterion]) -> Graded:
     criterion = answer.item
     line = answer.evidence(
@@ -300,7 +268,3 @@ def _graded(answer: Answered[Criterion]) -> Graded:
     if criterion.worst < 0.0:
         line = msgspec.structs.replace(line, worst=criterion.worst)
     return answer, line
-
-
-def _points(given: PointsGiven) -> float:
-    return given.points

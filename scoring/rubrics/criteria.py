@@ -24,29 +24,6 @@ from adjudge.scoring.answers.parts import Measure
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import MetricWords
 
-__all__ = [
-    "DRACO",
-    "DRB2",
-    "HEALTHBENCH",
-    "LIVERESEARCHBENCH",
-    "RESEARCHRUBRICS",
-    "RIGOROUS",
-    "RLER",
-    "RUBRICS",
-    "CriteriaError",
-    "Criterion",
-    "Given",
-    "clipped",
-    "explained_criteria",
-    "general_rubrics",
-    "load_criteria",
-    "pass_rate",
-    "rubric_score",
-    "share",
-    "tag_score",
-    "tags_of",
-]
-
 _POINTS = "The points of the criteria that are met, over all positive points"
 
 RUBRICS = MetricWords(
@@ -117,9 +94,7 @@ LIVERESEARCHBENCH = MetricWords(
         "depth_won": "Orders in which the report wins in depth.",
         "depth_decided": "Orders in which the report wins or loses in depth.",
     },
-    units={
-        **dict.fromkeys(("average", "consistency", "citation"), "share"),
-    },
+    units={**dict.fromkeys(("average", "consistency", "citation"), "share")},
 )
 
 RIGOROUS = MetricWords(

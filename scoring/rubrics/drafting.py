@@ -1,6 +1,5 @@
 """Rubrics drafted by a judge: criteria with points for a task, and query-specific rubrics with keywords (Rigorous)."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -13,21 +12,8 @@ from adjudge.judges.lexical import names, sentences, terms
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Missing
+from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.rubrics.criteria import Criterion
-
-__all__ = [
-    "DraftedKeywords",
-    "DraftedRubrics",
-    "KeywordsOf",
-    "QueryRubricsOf",
-    "RubricsOf",
-    "criterion_item",
-    "draft_criteria",
-    "draft_query",
-    "query_items",
-    "with_total",
-]
 
 TOTAL = 30  # points of a query's own rubrics, as published
 FEWEST, MOST = 8, 15
@@ -58,24 +44,19 @@ class RubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
     answer = DraftedRubrics
 
     def lexical(self) -> DraftedRubrics:
-        """The sentences of the task, and of the document if it is too short."""
-        return DraftedRubrics(
-            rubrics=[DraftedRubric(rubric=one, points=2) for one in _sentences(self.context)]
-        )
+        """As many sentences of the context as a draft may have, repeated where there are too few."""
+        every = (one for section in self.context.sections for one in sentences(section.text) if len(one) > 10)
+        found = list(islice(every, MOST)) or ["-"]
+        while len(found) < FEWEST:
+            found += found
+        return DraftedRubrics(rubrics=[DraftedRubric(rubric=one[:300], points=2) for one in found[:MOST]])
 
 
-class QueryRubricsOf(Question[DraftedRubrics], frozen=True, kw_only=True):
+class QueryRubricsOf(RubricsOf, frozen=True, kw_only=True):
     """Which questions with points tell whether a report answers this very query (context)?"""
 
     prompt = "rigorous_rubrics"
     words = "a draft of rubrics for the query"
-    answer = DraftedRubrics
-
-    def lexical(self) -> DraftedRubrics:
-        """The same as for a task's criteria."""
-        return DraftedRubrics(
-            rubrics=[DraftedRubric(rubric=one, points=2) for one in _sentences(self.context)]
-        )
 
 
 class DraftedKeywords(Answer, frozen=True, kw_only=True):
@@ -139,32 +120,24 @@ async def draft_query(case: Case, tools: Tools, sources: Sequence[GoldSource]) -
         gold |= case.gold("rigorous", dict[str, Any])
     context, language = _context(case, sources), case.task.language
 
-    async def rubrics() -> dict[str, Any] | Missing:
-        if "qsr" in gold:
-            return {}
-        judgment = await tools.ask(QueryRubricsOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        drafts = judgment.answer.rubrics
-        points = with_total([one.points for one in drafts], TOTAL)
-        return {
-            "qsr": [
-                {"criterion": one.rubric, "points": full} for one, full in zip(drafts, points, strict=True)
+    asked: list[Question[Any]] = []
+    if "qsr" not in gold:
+        asked.append(QueryRubricsOf(context=context, language=language))
+    if "fak" not in gold:
+        asked.append(KeywordsOf(context=context, language=language))
+    judgments = await tools.ask_all(asked)
+    if missing := first_missing(judgments):
+        return missing
+    for judgment in judgments:
+        answer = judgment.answer
+        if isinstance(answer, DraftedRubrics):
+            points = with_total([one.points for one in answer.rubrics], TOTAL)
+            gold["qsr"] = [
+                {"criterion": one.rubric, "points": full}
+                for one, full in zip(answer.rubrics, points, strict=True)
             ]
-        }
-
-    async def keywords() -> dict[str, Any] | Missing:
-        if "fak" in gold:
-            return {}
-        judgment = await tools.ask(KeywordsOf(context=context, language=language))
-        if judgment.answer is None:
-            return Missing(judgment.reason or "judge_unparseable")
-        return {"fak": judgment.answer.anchors, "fdk": judgment.answer.deviations}
-
-    for made in await asyncio.gather(rubrics(), keywords()):
-        if isinstance(made, Missing):
-            return made
-        gold |= made
+        elif isinstance(answer, DraftedKeywords):
+            gold |= {"fak": answer.anchors, "fdk": answer.deviations}
     return msgspec.Raw(msgspec.json.encode(gold))
 
 
@@ -183,12 +156,3 @@ def _context(case: Case, sources: Sequence[GoldSource]) -> Context:
     if not sources:
         return Context.of(task=case.task.prompt)
     return Context.of(task=case.task.prompt, document=joined(sources))
-
-
-def _sentences(context: Context) -> list[str]:
-    """As many sentences of the context as a draft may have, repeated where there are too few."""
-    every = (one for section in context.sections for one in sentences(section.text) if len(one) > 10)
-    found = list(islice(every, MOST)) or ["-"]
-    while len(found) < FEWEST:
-        found += found
-    return [one[:300] for one in found[:MOST]]

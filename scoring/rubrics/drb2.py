@@ -1,11 +1,12 @@
 """DeepResearch Bench II: items of recall, analysis and presentation, and the source that no report may rest on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from adjudge.judges import Context, Question
+from adjudge.scoring.answers.numbered import batches
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import MET_LABELS, MET_OR_NOT, Labelled
@@ -18,14 +19,11 @@ from adjudge.scoring.rubrics.asking import (
     ItemAnswer,
     ItemsAQuestion,
     by_place,
-    in_batches,
 )
 from adjudge.scoring.rubrics.criteria import DRB2
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
 from adjudge.scoring.rubrics.links import Blocked, Traces, traces
 from adjudge.scoring.text.aside import aside, storable
-
-__all__ = ["BlockedItems", "DeepResearchBench2", "Gold"]
 
 Dimension = Literal["info_recall", "analysis", "presentation"]
 DIMENSIONS: tuple[Dimension, ...] = ("info_recall", "analysis", "presentation")
@@ -118,11 +116,26 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         blocked = gold.blocked or Blocked()
         items = [Item(name, text) for name in DIMENSIONS for text in gold.rubric.get(name, ())]
         found = await aside(traces, storable(case.report.text), case.report.citations, blocked)
-        batches = list(in_batches(range(len(items)), self.items_a_question))
-        questions = [
-            self._question([items[n].text for n in batch], case, found, blocked) for batch in batches
-        ]
-        told = by_place(batches, await tools.ask_all(questions))
+        places = batches(range(len(items)), self.items_a_question)
+        context, language = Context.of(report=case.report.text), case.task.language
+
+        def question(batch: Sequence[int]) -> Question[Any]:
+            task, texts = case.task.prompt, tuple(items[n].text for n in batch)
+            if not found.any:
+                return ExplainedItems(
+                    context=context, language=language, task=task, items=texts, levels=(NOT_MET, MET)
+                )
+            return BlockedItems(
+                context=context,
+                language=language,
+                task=task,
+                items=texts,
+                levels=(RESTS_ON_BLOCKED, NOT_MET, MET),
+                blocked=blocked.described(),
+            )
+
+        questions = list(map(question, places))
+        told = by_place(places, await tools.ask_all(questions))
         answers = [_answered(item, told[place], found) for place, item in enumerate(items)]
 
         scores: dict[str, Value] = {
@@ -132,7 +145,11 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         }
         scores["total"] = measured(answers, share_met, EVERY)
         scores["blocked_rate"] = measured(answers, blocked_rate, EVERY)
-        return Scorecard.of(self.name, case, scores, _evidence(answers, told))
+        evidence = [
+            told[place].shown(one.evidence(f"{one.item.dimension}: {one.item.text}", _OUTCOMES.__getitem__))
+            for place, one in enumerate(answers)
+        ]
+        return Scorecard.of(self.name, case, scores, evidence)
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
         """The items, which all weigh the same in `total`. Raises GoldError."""
@@ -155,22 +172,6 @@ class DeepResearchBench2(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
             raise GoldError("gold_invalid", f"task {case.task.id}: {count:,} items, 1 to {MAX_CRITERIA:,}")
         return gold
 
-    def _question(self, items: Sequence[str], case: Case, found: Traces, blocked: Blocked) -> Question[Any]:
-        context = Context.of(report=case.report.text)
-        task, language = case.task.prompt, case.task.language
-        if not found.any:
-            return ExplainedItems(
-                context=context, language=language, task=task, items=tuple(items), levels=(NOT_MET, MET)
-            )
-        return BlockedItems(
-            context=context,
-            language=language,
-            task=task,
-            items=tuple(items),
-            levels=(RESTS_ON_BLOCKED, NOT_MET, MET),
-            blocked=blocked.described(),
-        )
-
 
 def _answered(item: Item, one: ItemAnswer, found: Traces) -> Answered[Item]:
     """The item's verdict: that of the judge, and -1 where what it quotes cites the blocked source."""
@@ -180,9 +181,3 @@ def _answered(item: Item, one: ItemAnswer, found: Traces) -> Answered[Item]:
         return RESTS_ON_BLOCKED if level == MET and found.hold(quote) else level
 
     return one.answered(item, verdict, RESTS_ON_BLOCKED if found.any else NOT_MET, MET)
-
-
-def _evidence(answers: Sequence[Answered[Item]], told: dict[int, ItemAnswer]) -> Iterator[Evidence]:
-    for place, answer in enumerate(answers):
-        line = answer.evidence(f"{answer.item.dimension}: {answer.item.text}", _OUTCOMES.__getitem__)
-        yield told[place].shown(line)

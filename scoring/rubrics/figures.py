@@ -14,8 +14,6 @@ from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard, Valu
 from adjudge.scoring.rubrics.asking import give_points
 from adjudge.scoring.rubrics.criteria import Criterion, explained_criteria, tags_of
 
-__all__ = ["GOLD", "MAX_CRITERIA", "MAX_TAGS", "ByCriteria", "Figure", "checked"]
-
 GOLD = "rubrics"
 """The gold that holds a task's criteria, whichever of the protocols scores them."""
 
@@ -68,7 +66,10 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         criteria = self.criteria(case)
         answers, evidence = await self.ask(criteria, case, tools)
         figures = self._figures(criteria)
-        over = {tag: Parts(_tagged(answers, tag)) for tag in dict.fromkeys(one.tag for one in figures)}
+        over = {
+            tag: Parts([one for one in answers if tag is None or tag in one.item.tags])
+            for tag in dict.fromkeys(one.tag for one in figures)
+        }
         scores: dict[str, Value] = {
             one.metric.name: over[one.tag].measured(one.measure, self.needed) for one in figures
         }
@@ -101,11 +102,6 @@ class ByCriteria(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 @lru_cache(maxsize=64)  # the reports of a task have the same criteria
 def _figures(protocol: ByCriteria, criteria: tuple[Criterion, ...]) -> tuple[Figure, ...]:
     return tuple(figure.least(criteria) for figure in protocol.figures(criteria))
-
-
-def _tagged(answers: Sequence[Answered[Criterion]], tag: str | None) -> list[Answered[Criterion]]:
-    """The `answers` that figures with `tag` are computed over."""
-    return [one for one in answers if tag is None or tag in one.item.tags]
 
 
 def checked(case: Case, criteria: list[Criterion]) -> list[Criterion]:

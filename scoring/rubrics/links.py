@@ -5,7 +5,7 @@ put into the text (Rigorous Bench). Blocked ones are found by URL or by title (D
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -14,18 +14,6 @@ from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url, compatible
 from adjudge.scoring.text.citations import MAX_REFERENCES, parse, url_key
 from adjudge.scoring.text.sentences import tidy
-
-__all__ = [
-    "Blocked",
-    "LinkMatch",
-    "Traces",
-    "address_of",
-    "annotated",
-    "cited_urls",
-    "match_links",
-    "match_substrings",
-    "traces",
-]
 
 
 class LinkMatch(msgspec.Struct, frozen=True):
@@ -64,22 +52,17 @@ def match_substrings(cited: Iterable[str], trusted: Iterable[str]) -> LinkMatch:
 
     A trusted URL is cited if a cited one contains it, and a cited one is on a trusted host if it contains that host.
     """
-    wanted, found = ({_lower(url) for url in urls} - {""} for urls in (trusted, cited))
-    hosts = {_host(url) for url in wanted} - {""}
+    wanted, found = (
+        {url.strip().lower().partition("#")[0].partition("?")[0] for url in urls} - {""}
+        for urls in (trusted, cited)
+    )
+    hosts = {url.partition("//")[2].partition("/")[0] for url in wanted} - {""}
     return LinkMatch(
         trusted=len(wanted),
         cited=len(found),
         full=sum(any(url in other for other in found) for url in wanted),
         host=sum(any(host in url for host in hosts) for url in found),
     )
-
-
-def _lower(url: str) -> str:
-    return url.strip().lower().partition("#")[0].partition("?")[0]
-
-
-def _host(url: str) -> str:
-    return url.partition("//")[2].partition("/")[0]
 
 
 def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
@@ -112,31 +95,19 @@ def annotated(text: str, handed: tuple[Citation, ...]) -> str:
     """
     shown = {url_key(url) for url in cited_urls(text)} if handed else set()
     missing = [one for one in handed if one.url.strip() and url_key(one.url) not in shown][:MAX_REFERENCES]
-    placed = sorted((one for one in missing if one.position is not None), key=_position)
-    listed = {url_key(one.url): one for one in reversed(missing) if one.position is None}
-    return _linked(text, placed) + _list(list(reversed(listed.values())))
-
-
-def _position(citation: Citation) -> int:
-    return citation.position or 0
-
-
-def _linked(text: str, placed: Sequence[Citation]) -> str:
     parts, before = [], 0
-    for one in placed:
-        parts += [text[before : _position(one)], f" [{_title(one)}]({_address(one)})"]
-        before = max(before, _position(one))
-    return "".join([*parts, text[before:]])
-
-
-def _list(listed: Sequence[Citation]) -> str:
-    if not listed:
-        return ""
-    entries = [
-        f"[{tidy(one.marker.strip('[]【】()')) or place}] {_address(one)} {_title(one)}"
-        for place, one in enumerate(listed, 1)
-    ]
-    return "\n".join(["\n", "## References", "", *entries])
+    placed = [(one.position, one) for one in missing if one.position is not None]
+    for position, one in sorted(placed, key=lambda pair: pair[0]):
+        parts += [text[before:position], f" [{_title(one)}]({_address(one)})"]
+        before = max(before, position)
+    parts.append(text[before:])
+    listed = {url_key(one.url): one for one in reversed(missing) if one.position is None}
+    if listed:
+        parts.append("\n\n## References\n")
+    for place, one in enumerate(reversed(listed.values()), 1):
+        name = tidy(one.marker.strip("[]【】()")) or place
+        parts.append(f"\n[{name}] {_address(one)} {_title(one)}")
+    return "".join(parts)
 
 
 def _title(citation: Citation) -> str:
@@ -225,13 +196,11 @@ def traces(text: str, handed: tuple[Citation, ...], blocked: Blocked) -> Traces:
 def _named(text: str, title: str, names: tuple[str, ...]) -> bool:
     """Whether `text` has the words of the title, or a word of an author's name."""
     whole = f" {_words(text)} "
-    spelt = {word for name in names for word in _words(name).split() if len(word) >= _name_chars(word)}
+    spelt = {
+        word for name in names for word in _words(name).split() if len(word) >= (3 if word.isascii() else 2)
+    }
     alone = (f" {word} " if word.isascii() else word for word in spelt)
     return (bool(title) and title in whole) or any(word in whole for word in alone)
-
-
-def _name_chars(word: str) -> int:
-    return 3 if word.isascii() else 2
 
 
 def _urls(text: str, handed: tuple[Citation, ...]) -> list[str]:

@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -22,19 +22,6 @@ from adjudge.scoring.contract.scorecard import Evidence, Metric, Outcome, Partia
 from adjudge.scoring.rubrics.asking import MAX_ITEMS, give_points
 from adjudge.scoring.rubrics.criteria import LIVERESEARCHBENCH, Criterion, share
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
-
-__all__ = [
-    "MOST_PROBLEMS",
-    "PRESENTATION",
-    "ConsistencyProblems",
-    "DeeperReport",
-    "ListedProblems",
-    "LiveGold",
-    "LiveResearchBench",
-    "Problems",
-    "depth_won",
-    "problem_score",
-]
 
 MOST_PROBLEMS = 20  # the map ends at 18
 
@@ -99,6 +86,9 @@ class CitationProblems(ListedProblems, frozen=True, kw_only=True):
         return Problems(problems=found[:MOST_PROBLEMS])
 
 
+_DIMENSIONS = ("granularity", "insight", "critique", "evidence", "density")
+
+
 class Depth(Answer, frozen=True, kw_only=True):
     """Marks of both reports in five dimensions, 0 to 5 each."""
 
@@ -117,16 +107,8 @@ class Depth(Answer, frozen=True, kw_only=True):
     @property
     def lead(self) -> int:
         """The first report's marks minus the second's."""
-        first = self.first_granularity + self.first_insight + self.first_critique
-        second = self.second_granularity + self.second_insight + self.second_critique
-        return (
-            first
-            + self.first_evidence
-            + self.first_density
-            - second
-            - self.second_evidence
-            - self.second_density
-        )
+        marks = msgspec.structs.asdict(self)
+        return sum(marks[f"first_{one}"] - marks[f"second_{one}"] for one in _DIMENSIONS)
 
 
 class DeeperReport(Question[Depth], frozen=True, kw_only=True):
@@ -140,24 +122,11 @@ class DeeperReport(Question[Depth], frozen=True, kw_only=True):
 
     def lexical(self) -> Depth:
         """Higher marks the more different words a report uses."""
-        first, second = (_mark(self.context[name]) for name in ("first", "second"))
-        return Depth(
-            first_granularity=first,
-            first_insight=first,
-            first_critique=first,
-            first_evidence=first,
-            first_density=first,
-            second_granularity=second,
-            second_insight=second,
-            second_critique=second,
-            second_evidence=second,
-            second_density=second,
-        )
-
-
-def _mark(report: str) -> int:
-    words = len(set(terms(report)))
-    return round(5 * words / (words + _FULL))
+        marks: dict[str, Any] = {}
+        for name in ("first", "second"):
+            words = len(set(terms(self.context[name])))
+            marks[name] = round(5 * words / (words + _FULL))
+        return Depth(**{f"{name}_{one}": mark for name, mark in marks.items() for one in _DIMENSIONS})
 
 
 # The most problems that still have the score: 100 without any, 10 above the last.

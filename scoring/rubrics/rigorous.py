@@ -19,8 +19,9 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from adjudge.judges import Answer, Context, Question, numbered
+from adjudge.judges import Answer, Context, numbered
 from adjudge.judges.lexical import rank, remembered
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import EVERY, Answered, Measure, MinAnswered, ask_numbered, measured
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
@@ -36,18 +37,10 @@ from adjudge.scoring.rubrics.criteria import (
     load_criteria,
 )
 from adjudge.scoring.rubrics.drafting import draft_query, query_items
-from adjudge.scoring.rubrics.links import (
-    LinkMatch,
-    annotated,
-    cited_urls,
-    match_links,
-    match_substrings,
-)
+from adjudge.scoring.rubrics.links import LinkMatch, annotated, cited_urls, match_links, match_substrings
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import compatible
 from adjudge.scoring.text.cleaning import clean_report
-
-__all__ = ["DIMENSIONS", "KeywordRelevance", "Rigorous", "keyword_frequency"]
 
 _KEPT_CHARS = 2_000_000  # of the texts whose folded form is kept
 Matching = Literal["auto", "words", "substrings"]
@@ -93,19 +86,15 @@ class Relevances(Answer, frozen=True, kw_only=True):
     relevance: dict[str, Annotated[int, msgspec.Meta(ge=1, le=5)]]
 
 
-class KeywordRelevance(Question[Relevances], frozen=True, kw_only=True):
+class KeywordRelevance(Numbered[Relevances], frozen=True, kw_only=True):
     """How relevant is each keyword to the content of the report?"""
 
     words = "how relevant keywords are to a report"
     prompt = "keyword_relevance"
     answer = Relevances
+    listed = "keywords"
 
     keywords: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """One relevance per keyword."""
-        return len(self.keywords)
 
     def lexical(self) -> Relevances:
         """By how often the report uses the keyword."""
@@ -127,24 +116,18 @@ async def rate_keywords(
     def question(words: tuple[str, ...]) -> KeywordRelevance:
         return KeywordRelevance(context=report, language=language, keywords=words)
 
-    rated = await ask_numbered(used, tools, question, _relevance, 1.0, 5.0)
+    rated = await ask_numbered(
+        used, tools, question, lambda answer, key: float(answer.relevance[key]), 1.0, 5.0
+    )
     by_word = {answer.item: answer for answer in rated}
-    answers = [_answer(keyword, by_word.get(keyword.word)) for keyword in keywords]
+    answers = []
+    for keyword in keywords:
+        found = by_word.get(keyword.word)
+        answer = Answered(keyword, 1.0, 1.0, 1.0) if found is None else found.about(keyword)
+        if found is not None and not keyword.wanted:  # the worst is the most relevance
+            answer = msgspec.structs.replace(answer, worst=5.0, best=1.0)
+        answers.append(answer)
     return answers, [_evidence(answer) for answer in answers]
-
-
-def _relevance(answer: Relevances, key: str) -> float:
-    return float(answer.relevance[key])
-
-
-def _answer(keyword: Keyword, rated: Answered[str] | None) -> Answered[Keyword]:
-    """The relevance of a keyword, the worst being the most relevance for one that a report should avoid."""
-    if rated is None:
-        return Answered(keyword, 1.0, 1.0, 1.0)
-    answer = rated.about(keyword)
-    if keyword.wanted:
-        return answer
-    return msgspec.structs.replace(answer, worst=5.0, best=1.0)
 
 
 def _evidence(answer: Answered[Keyword]) -> Evidence:
@@ -331,14 +314,22 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         clean = await aside(clean_report, text)
         cited = await aside(cited_urls, text, handed)
         whole = _with_text(case, await aside(annotated, text, handed)) if handed else case
+        keywords = [
+            Keyword(word, wanted, keyword_frequency(word, clean, self.matching))
+            for words, wanted in ((gold.fak, True), (gold.fdk, False))
+            for word in words
+        ]
         (qsr, asked), (grr, asked_generally), (found, rated) = await asyncio.gather(
             give_points(specific, whole, tools),
             give_points(self._general(case.task.language), whole, tools),
-            rate_keywords(self._keywords(gold, clean), _with_text(case, clean), tools),
+            rate_keywords(keywords, _with_text(case, clean), tools),
         )
         answers = [_rubric("qsr", answer) for answer in qsr]
         answers += [_rubric("grr", answer) for answer in grr]
-        answers += [_keyword(answer) for answer in found]
+        answers += [
+            answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency))
+            for answer in found
+        ]
         if handed and self.cited == "annotations":
             cited = [one.url for one in handed]
         links = match_links(cited, gold.tsl, self.keep_www, self.keep_slash)
@@ -348,7 +339,10 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )  # fmt: skip
 
         scores = self._scores(answers, boosts, links.cited, case)
-        evidence = [*asked, *asked_generally, *rated, _link_evidence(links)]
+        trusted = f"{links.full} of {links.trusted} cited; "
+        trusted += f"{links.host} of {links.cited} citations on a trusted host"
+        note = Evidence(what="trustworthy sources", outcome=Outcome("note", words=trusted))
+        evidence = [*asked, *asked_generally, *rated, note]
         return Scorecard.of(self.name, case, scores, evidence)
 
     async def explained(self, case: Case, tools: Tools) -> list[ExplainedCriterion]:
@@ -383,10 +377,6 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 "gold_invalid", f"task {case.task.id}: no query-specific rubric has positive points"
             )
         return gold, specific
-
-    def _keywords(self, gold: Gold, text: str) -> list[Keyword]:
-        words = [(word, True) for word in gold.fak] + [(word, False) for word in gold.fdk]
-        return [Keyword(word, wanted, keyword_frequency(word, text, self.matching)) for word, wanted in words]
 
     def _scores(
         self, answers: Sequence[Answered[Item]], boosts: Sequence[float], cited: int, case: Case
@@ -489,17 +479,6 @@ def _uses(part: str, pairs: Sequence[tuple[Item, float]]) -> list[tuple[float, f
 
 def _rubric(part: Literal["qsr", "grr"], answer: Answered[Criterion]) -> Answered[Item]:
     return answer.about(Item(part, full=answer.item.full, tags=answer.item.tags))
-
-
-def _keyword(answer: Answered[Keyword]) -> Answered[Item]:
-    return answer.about(Item("fak" if answer.item.wanted else "fdk", frequency=answer.item.frequency))
-
-
-def _link_evidence(links: LinkMatch) -> Evidence:
-    found = (
-        f"{links.full} of {links.trusted} cited; {links.host} of {links.cited} citations on a trusted host"
-    )
-    return Evidence(what="trustworthy sources", outcome=Outcome("note", words=found))
 
 
 def _written(case: Case) -> int | None:

@@ -31,8 +31,6 @@ from adjudge.scoring.rubrics.criteria import (
 from adjudge.scoring.rubrics.drafting import criterion_item, draft_criteria
 from adjudge.scoring.rubrics.figures import GOLD, MAX_CRITERIA, ByCriteria, Figure, checked
 
-__all__ = ["Rler", "Rubrics"]
-
 
 class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Score a report by the task's own criteria (gold `rubrics`) and those of `file`, which every node must reach.
@@ -148,7 +146,11 @@ class Rler(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise GoldError(
                 "gold_invalid", f"task {case.task.id}: {len(found):,} rubrics, 1 to {MAX_CRITERIA:,}"
             )
-        return [_with_kind(one).halved() for one in found]
+        rubrics = []
+        for one in found:
+            tags = one.tags if {PERSISTENT, ADAPTIVE} & {*one.tags} else (*one.tags, PERSISTENT)
+            rubrics.append(msgspec.structs.replace(one, tags=tags).halved())
+        return rubrics
 
     def figures(self, criteria: Sequence[Criterion]) -> Iterator[Figure]:
         """Over all rubrics, over the persistent and over the adaptive ones."""
@@ -161,17 +163,10 @@ class Rler(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) -> tuple[list[Answered[Criterion]], list[Evidence]]:
         """The points of every rubric, each asked alone; the evidence holds its score."""
         answers, evidence = await give_points(criteria, case, tools)
-        return answers, [_scored(*pair) for pair in zip(criteria, evidence, strict=True)]
-
-
-def _with_kind(rubric: Criterion) -> Criterion:
-    if {PERSISTENT, ADAPTIVE} & {*rubric.tags}:
-        return rubric
-    return msgspec.structs.replace(rubric, tags=(*rubric.tags, PERSISTENT))
-
-
-def _scored(rubric: Criterion, line: Evidence) -> Evidence:
-    if line.value is None:
-        return line
-    score = line.value / rubric.weight + 0.0
-    return msgspec.structs.replace(line, value=score, outcome=Outcome.graded(score, 1.0))
+        scored = []
+        for rubric, line in zip(criteria, evidence, strict=True):
+            if line.value is not None:
+                score = line.value / rubric.weight + 0.0
+                line = msgspec.structs.replace(line, value=score, outcome=Outcome.graded(score, 1.0))
+            scored.append(line)
+        return answers, scored

@@ -18,8 +18,6 @@ import msgspec
 from adjudge.fetchers.process import ADDRESS_SPACE, Budget, WorkerPool
 from adjudge.scoring.contract.case import Unread
 
-__all__ = ["IN_PLACE_BYTES", "SECONDS", "Answer", "Call", "aside", "open_workers", "storable"]
-
 IN_PLACE_BYTES = 4_000
 """Arguments of no more bytes than these are read in place: at the two seconds that the worst 500,000 characters take,
 

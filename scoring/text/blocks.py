@@ -12,8 +12,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-__all__ = ["Entry", "Line", "entry", "lines", "unquoted"]
-
 Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference"]
 
 MAX_TITLE = 120

@@ -12,8 +12,6 @@ from io import StringIO
 from itertools import chain
 from typing import NamedTuple
 
-__all__ = ["Mark", "clean_url", "compatible", "cut", "may_hold_mark", "pieces", "split"]
-
 _NORMALISED = 1_000  # characters at once
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 

@@ -28,18 +28,6 @@ from adjudge.scoring.text.blocks import Line, entry, lines, unquoted
 from adjudge.scoring.text.citation_marks import MAX_PIECE, Mark, clean_url, label, pieces, split
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked
 
-__all__ = [
-    "MAX_FACTS",
-    "MAX_REFERENCES",
-    "Citations",
-    "Passage",
-    "Triplet",
-    "cited",
-    "parse",
-    "references_in",
-    "url_key",
-]
-
 MAX_REFERENCES = 5_000
 
 _WWW = re.compile(r"(?<![\w/.])www\.[\w-]{1,63}\.[^\s<>\"]{1,2000}", re.IGNORECASE)

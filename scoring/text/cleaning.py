@@ -18,8 +18,6 @@ from adjudge.scoring.text.citation_marks import Mark, cut, may_hold_mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, references_in
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
 
-__all__ = ["Clean", "clean_report", "judge_clean"]
-
 MIN_CLEAN_CHARS = 100
 PIECE_CHARS = 3_000
 MAX_PIECE_CHARS = 4_000

@@ -5,8 +5,6 @@ from collections import Counter
 
 from adjudge.judges.lexical import remembered, terms
 
-__all__ = ["chunks_for", "relevant_chunks"]
-
 _KEPT_CHARS = 2_000_000  # of the texts whose chunks are kept
 _K1, _B = 1.5, 0.75
 _BETWEEN = "\n[...]\n"

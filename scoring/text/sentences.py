@@ -5,8 +5,6 @@ from collections.abc import Collection
 
 from adjudge.scoring.text.citation_marks import Mark, pieces
 
-__all__ = ["LABEL_ONLY", "LEFT_OVER", "MARKS", "MAX_FACT", "Marked", "marked", "tidy"]
-
 MAX_FACT = 1_000
 _MAX_CELLS = 100
 
@@ -33,23 +31,7 @@ _NAMES = (
 )
 _SOURCE = re.compile(rf"(?=[srvfca数资信来参详见引出]){_NAMES}", re.IGNORECASE)
 # A text without any of these, in lower case, has no name; ignoring case takes ſ for s, and both ı and İ for i.
-_PARTS = (
-    "sour",
-    "ref",
-    "see",
-    "via",
-    "from",
-    "cited",
-    "accor",
-    "来源",
-    "参",
-    "见",
-    "引自",
-    "出处",
-    "ſ",
-    "ı",
-    "i̇",
-)
+_PARTS = "sour ref see via from cited accor 来源 参 见 引自 出处 ſ ı i̇".split()
 LEFT_OVER = re.compile(
     rf"[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]", re.IGNORECASE
 )
@@ -109,7 +91,30 @@ class Marked:
 
     def sentences(self) -> list["Marked"]:
         """The sentences, each with its marks; one that follows the full stop belongs to the sentence before."""
-        return self._cut(_boundaries(self._template))
+        template = self._template
+        boundaries = []
+        for match in _END.finditer(template):
+            end = match.end()
+            rest = template[end : end + 3].lstrip(" *_\"'“‘(（")
+            if match[0] == "\n" or not _WIDE_END.isdisjoint(match[0]):
+                boundaries.append(end)
+            elif (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿") or (
+                rest[:1].islower()
+            ):
+                continue
+            elif _MARK in match[0] or not _ABBREVIATION.search(
+                template[max(0, match.start() - 6) : match.start() + 1]
+            ):
+                boundaries.append(end)
+        found = []
+        start = taken = 0
+        for end in [*boundaries, len(template)]:
+            part = template[start:end]
+            count = len(_SLOT.findall(part)) if self.marks else 0
+            if part.strip():
+                found.append(Marked(part, self.marks[taken : taken + count]))
+            start, taken = end, taken + count
+        return found
 
     def cells(self) -> list["Marked"]:
         """The cells of a table row."""
@@ -120,17 +125,6 @@ class Marked:
             count = len(_SLOT.findall(cell))
             found.append(Marked(cell, self.marks[taken : taken + count]))
             taken += count
-        return found
-
-    def _cut(self, boundaries: list[int]) -> list["Marked"]:
-        found = []
-        start = taken = 0
-        for end in [*boundaries, len(self._template)]:
-            part = self._template[start:end]
-            count = len(_SLOT.findall(part)) if self.marks else 0
-            if part.strip():
-                found.append(Marked(part, self.marks[taken : taken + count]))
-            start, taken = end, taken + count
         return found
 
     def _filled(self, texts: list[str]) -> str:
@@ -168,22 +162,3 @@ def _unnamed(text: str) -> str:
         if part in lower:
             return _SOURCE.sub("", text)
     return text
-
-
-def _boundaries(template: str) -> list[int]:
-    """Where sentences end."""
-    found = []
-    for match in _END.finditer(template):
-        end = match.end()
-        rest = template[end : end + 3].lstrip(" *_\"'“‘(（")
-        if match[0] == "\n" or not _WIDE_END.isdisjoint(match[0]):
-            found.append(end)
-        elif (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿") or rest[
-            :1
-        ].islower():
-            continue
-        elif _MARK in match[0] or not _ABBREVIATION.search(
-            template[max(0, match.start() - 6) : match.start() + 1]
-        ):
-            found.append(end)
-    return found

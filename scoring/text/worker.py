@@ -16,8 +16,6 @@ from adjudge.fetchers.process import answer_jobs, at_most, resident
 from adjudge.scoring.text.aside import Answer, Call
 from adjudge.scoring.text.citations import parse
 
-__all__ = ["main"]
-
 
 def main(address_space: int) -> None:
     """Answer calls until stdin ends. `address_space` is a limit in bytes."""

@@ -24,8 +24,6 @@ from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import RIVAL, Arrivals
 from adjudge.scoring.contract.protocol import Comparing
 
-__all__ = ["Failed", "Following", "Placed", "Snapshot", "Standing", "Tally"]
-
 REST = 200  # times what the last look took
 SHORTEST_S = 1.0
 BOARD_S = 5.0

@@ -28,8 +28,6 @@ from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import SCORECARDS
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["KINDS", "CardIndex", "RowsSoFar", "ScoreRows", "Verdicts", "joined", "release", "use_little"]
-
 
 def use_little(threads: int) -> None:
     """Let Arrow use the system's allocator, which can give memory back, and `threads` threads, as each has a heap."""

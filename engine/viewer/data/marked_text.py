@@ -20,8 +20,6 @@ from markdown_it.utils import EnvType
 
 from adjudge.scoring.contract.scorecard import OutcomeKind
 
-__all__ = ["PART_CHARS", "Mark", "MarkedText", "PlacedLines", "Source", "blocks", "marked_text", "source_of"]
-
 MAX_NESTING = 20
 """Levels of blocks in blocks; what lies deeper is left out by markdown-it."""
 _AT = "at"

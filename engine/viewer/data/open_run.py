@@ -25,6 +25,7 @@ from adjudge.engine.evaluation.assembly import make_book
 from adjudge.engine.evaluation.evaluator import CaseTools
 from adjudge.engine.formats.dataset import Dataset, FormatError, load_tasks
 from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.items import Label, items_of_card, label_readers, read_labels
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
@@ -32,7 +33,6 @@ from adjudge.engine.store import JudgmentStore, PageStore
 from adjudge.engine.viewer.data.following import Following
 from adjudge.engine.viewer.data.index import CardIndex, RowsSoFar, ScoreRows
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
-from adjudge.engine.work.choice import chosen_dataset
 from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, JudgeIdentity, Judgment, Question, Reply
 from adjudge.judges.chat import Message, messages, secret_from_environment
@@ -40,8 +40,6 @@ from adjudge.judges.schema import schema_of
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Explaining, ScoringProtocol, score_case
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
-
-__all__ = ["AskedQuestion", "OpenRun", "Said", "reasons_given"]
 
 
 class Said(msgspec.Struct, frozen=True):

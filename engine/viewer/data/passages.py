@@ -13,8 +13,6 @@ from adjudge.judges.lexical import figures, terms
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citations import parse
 
-__all__ = ["Span", "nearest", "said_at"]
-
 MAX_CHARS = 500_000
 _LIKE = 0.5  # share of words in common from which a sentence counts as a rewording of a statement
 _MAX_COMPARED = 2_000_000  # statements with sentences

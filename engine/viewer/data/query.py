@@ -9,26 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from adjudge.fetchers.urls import MAX_URL
-
-__all__ = [
-    "BadQuery",
-    "DifferencesQuery",
-    "EvidenceQuery",
-    "ListQuery",
-    "NotThere",
-    "PageQuery",
-    "QuestionQuery",
-    "QuestionsQuery",
-    "ReportQuery",
-    "SearchQuery",
-    "SystemQuery",
-    "TaskQuery",
-    "Where",
-    "address",
-    "addressed",
-    "read",
-    "with_fields",
-]
+from adjudge.scoring.contract.scorecard import Scorecard
 
 Q = TypeVar("Q")
 
@@ -81,6 +62,17 @@ class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
     part: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1
     text: Literal["", "raw"] = ""
 
+    @classmethod
+    def of(cls, card: Scorecard) -> "ReportQuery":
+        """The report of a scorecard, under its protocol."""
+        return cls(
+            system=card.system,
+            task=card.task_id,
+            sample=card.sample,
+            repeat=card.repeat,
+            protocol=card.protocol,
+        )
+
 
 class EvidenceQuery(ReportQuery, frozen=True, kw_only=True):
     """Line `n` of a scorecard's evidence, counted from 1."""
@@ -100,7 +92,7 @@ class QuestionsQuery(ListQuery, frozen=True, kw_only=True):
     @property
     def report(self) -> ReportQuery:
         """The report."""
-        return _report_of(self)
+        return msgspec.convert(self, ReportQuery, from_attributes=True)
 
 
 class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,20 +105,22 @@ class QuestionQuery(msgspec.Struct, frozen=True, kw_only=True):
     repeat: Count = 0
     protocol: Name = ""
 
+    @classmethod
+    def of(cls, key: str, report: ReportQuery) -> "QuestionQuery":
+        """The judgment with the hex `key`, asked for a report."""
+        return cls(
+            key=key,
+            system=report.system,
+            task=report.task,
+            sample=report.sample,
+            repeat=report.repeat,
+            protocol=report.protocol,
+        )
+
     @property
     def report(self) -> ReportQuery | None:
         """The report it was asked for, if the address names one."""
-        return _report_of(self) if self.system else None
-
-
-def _report_of(query: QuestionsQuery | QuestionQuery) -> ReportQuery:
-    return ReportQuery(
-        system=query.system,
-        task=query.task,
-        sample=query.sample,
-        repeat=query.repeat,
-        protocol=query.protocol,
-    )
+        return msgspec.convert(self, ReportQuery, from_attributes=True) if self.system else None
 
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):

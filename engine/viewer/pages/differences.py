@@ -25,8 +25,6 @@ from adjudge.engine.viewer.pages.frame import (
 from adjudge.engine.viewer.pages.report import report_crumbs
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
 
-__all__ = ["difference_page", "differences_page"]
-
 
 class _Summary(msgspec.Struct, frozen=True):
     """The reports that are scored in both runs: how many, how many of them alike, and their means."""

@@ -13,25 +13,10 @@ from typing import Any
 import msgspec
 
 from adjudge.engine.tables.cells import number
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.query import ListQuery, address
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
-
-__all__ = [
-    "PART_CHARS",
-    "Bar",
-    "Column",
-    "Ends",
-    "Frame",
-    "Listing",
-    "Row",
-    "Scatter",
-    "differences",
-    "natural",
-    "part_of",
-    "writer",
-]
 
 PART_CHARS = 100_000
 

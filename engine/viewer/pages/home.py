@@ -13,8 +13,6 @@ from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, S
 from adjudge.engine.viewer.pages.frame import Bar, Column, Ends, Frame, Listing, Row, natural
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["board_page", "home", "tasks_page"]
-
 
 class _Links:
     """The addresses of the viewer's pages."""

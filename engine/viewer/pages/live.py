@@ -17,8 +17,6 @@ from adjudge.engine.viewer.data.query import ListQuery, SystemQuery, address
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.judges.plural import plural
 
-__all__ = ["LiveCell", "LiveTable", "LiveView", "headline", "live_page", "live_view"]
-
 _FAR = 36_000.0  # seconds: beyond it, hours are precise enough
 
 
@@ -67,24 +65,25 @@ async def live_page(run: OpenRun, frame: Frame, query: ListQuery) -> str:
 def live_view(now: Snapshot) -> LiveView:
     """The figures of a run as they are shown."""
     share = 100 * now.done / now.due if now.due else 0.0
+    state = "paused" if now.state == "running" and now.waiting else now.state
+    said = {
+        "paused": "The judge does not answer. Questions wait, and the run goes on when it is back.",
+        "running": "The run is at work. This page follows it by itself.",
+    }
     figures = {
-        "state": _state(now),
-        "said": _said(now),
+        "state": state,
+        "said": said.get(state, f"The run has {now.said}."),
         "headline": headline(now),
         "done": f"{now.done:,} of {now.due:,}",
         "share": f"{share:.0f} %",
-        "rate": "-"
-        if now.rate is None
-        else f"{now.rate:,.1f} a second"
-        if now.rate >= 1
-        else _slow(now.rate),
+        "rate": "-" if now.rate is None else _speed(now.rate),
         "left": "-" if now.left_s is None else f"about {_time(now.left_s)}",
         "cost": "-" if now.cost is None else f"{now.cost:,.2f}",
         "cost_left": "-" if now.cost_left is None else f"about {now.cost_left:,.2f}",
         "asked": f"{now.asked:,}",
         "unscored": f"{now.unscored:,}",
     }
-    return LiveView(_state(now), figures, round(share, 2), (_progress(now), _failures(now), *_standings(now)))
+    return LiveView(state, figures, round(share, 2), (_progress(now), _failures(now), *_standings(now)))
 
 
 def headline(now: Snapshot) -> str:
@@ -93,20 +92,10 @@ def headline(now: Snapshot) -> str:
     return f"{now.done:,} of {plural(now.due, 'scorecard')}{left}"
 
 
-def _state(now: Snapshot) -> str:
-    return "paused" if now.state == "running" and now.waiting else now.state
-
-
-def _said(now: Snapshot) -> str:
-    if _state(now) == "paused":
-        return "The judge does not answer. Questions wait, and the run goes on when it is back."
-    if now.state == "running":
-        return "The run is at work. This page follows it by itself."
-    return f"The run has {now.said}."
-
-
-def _slow(rate: float) -> str:
-    return f"{rate * 60:,.1f} a minute" if rate * 60 >= 1 else f"{rate * 3600:,.1f} an hour"
+def _speed(rate: float) -> str:
+    if rate * 60 < 1:
+        return f"{rate * 3600:,.1f} an hour"
+    return f"{rate * 60:,.1f} a minute" if rate < 1 else f"{rate:,.1f} a second"
 
 
 def _time(seconds: float) -> str:

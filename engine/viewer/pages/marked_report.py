@@ -11,7 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from adjudge.engine.tables.cells import number
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.marked_text import (
     PART_CHARS,
@@ -28,8 +28,6 @@ from adjudge.scoring.contract.case import Citation, Unread
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from adjudge.scoring.text.aside import aside, storable
-
-__all__ = ["Line", "MarkedReport", "line_of", "lines_of", "marked_report"]
 
 MAX_WHAT = 400
 

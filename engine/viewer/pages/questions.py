@@ -20,8 +20,6 @@ from adjudge.engine.viewer.data.query import (
 from adjudge.engine.viewer.pages.frame import Column, Frame, Listing, Row
 from adjudge.engine.viewer.pages.report import page_text, report_crumbs
 
-__all__ = ["page_page", "question_page", "questions_page"]
-
 MAX_SHOWN = 1_000_000
 _CLIPPED = 160
 
@@ -58,14 +56,10 @@ async def questions_page(run: OpenRun, frame: Frame, query: QuestionsQuery) -> s
 async def _row(run: OpenRun, key: str, asked: AskedQuestion | None, query: ReportQuery) -> Row:
     row = await _stored(run, key)
     kind = words_of(asked.question) if asked else row.question if row else "question"
-    to = QuestionQuery(
-        key=key, system=query.system, task=query.task, sample=query.sample, repeat=query.repeat,
-        protocol=query.protocol,
-    )  # fmt: skip
     return {
         "hidden": False,
         "kind": kind,
-        "to": address("question", to),
+        "to": address("question", QuestionQuery.of(key, query)),
         "about": _clipped("; ".join(asked.question.fields().values())) if asked else "-",
         "outcome": "not in the store" if row is None else row.reason or row.status,
         "answer": "-" if row is None else _clipped(row.answer or row.text),
@@ -97,26 +91,17 @@ async def question_page(run: OpenRun, frame: Frame, query: QuestionQuery) -> str
         row=row,
         facts=_facts(row) if row else [],
         raw=_long(row.text if row else ""),
-        no_raw=_no_raw(row),
+        no_raw=("The answer is the reply itself." if row is not None and row.answer is not None else "None."),
         understood=_long(_pretty(row.answer) if row and row.answer else ""),
         messages=messages,
         note=note,
     )
 
 
-def _no_raw(row: JudgmentRow | None) -> str:
-    """The note shown where no raw answer is kept: free text has only one form."""
-    return "The answer is the reply itself." if row is not None and row.answer is not None else "None."
-
-
 def _owner(cards: CardIndex, key: str, row: JudgmentRow | None) -> ReportQuery | None:
     """A report of the run whose scorecard names `key`."""
     card = cards.naming(key, row.written_at if row else 0)
-    if card is None:
-        return None
-    return ReportQuery(
-        system=card.system, task=card.task_id, sample=card.sample, repeat=card.repeat, protocol=card.protocol
-    )
+    return None if card is None else ReportQuery.of(card)
 
 
 async def _asked(run: OpenRun, key: str, report: ReportQuery | None) -> tuple[AskedQuestion | None, str]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.statistics.selection import explained
-from adjudge.engine.tables.templates import render
+from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.index import KINDS
 from adjudge.engine.viewer.data.open_run import OpenRun, reasons_given
 from adjudge.engine.viewer.data.passages import Span, nearest
@@ -21,8 +21,6 @@ from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citations import url_key
-
-__all__ = ["evidence_page", "page_text", "report_crumbs", "report_page"]
 
 MAX_LINES = 1_000
 _SHORT_PROMPT = 240
@@ -124,18 +122,11 @@ def _chosen(cards: Sequence[Scorecard], protocol: str) -> Scorecard:
 
 def report_crumbs(query: ReportQuery) -> list[tuple[str, str]]:
     """The pages above a page about a report: the system, the task, the report itself."""
-    report = ReportQuery(
-        system=query.system,
-        task=query.task,
-        sample=query.sample,
-        repeat=query.repeat,
-        protocol=query.protocol,
-    )
     return [
         ("Systems", address("./")),
         (query.system, address("system", system=query.system)),
         (f"Task {query.task}", address("task", task=query.task)),
-        ("Report", address("report", report)),
+        ("Report", address("report", query, part=1, text="", n="")),
     ]
 
 
@@ -216,19 +207,7 @@ def _counted(names: Iterable[str]) -> list[tuple[str, int]]:
 
 def _question(query: ReportQuery, line: Line) -> str:
     """The address of the question that the line rests on; empty if it rests on none."""
-    if not line.judgment:
-        return ""
-    return address(
-        "question",
-        QuestionQuery(
-            key=line.judgment,
-            system=query.system,
-            task=query.task,
-            sample=query.sample,
-            repeat=query.repeat,
-            protocol=query.protocol,
-        ),
-    )
+    return address("question", QuestionQuery.of(line.judgment, query)) if line.judgment else ""
 
 
 async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str:

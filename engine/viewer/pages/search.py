@@ -20,9 +20,7 @@ from adjudge.engine.viewer.data.index import CardIndex
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import QuestionQuery, ReportQuery, SearchQuery, address
 from adjudge.engine.viewer.pages.frame import Frame
-from adjudge.scoring.contract.scorecard import Scorecard
-
-__all__ = ["search_page"]
+from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
 AT_MOST = 50
 SECONDS = 0.2
@@ -136,26 +134,23 @@ def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
         yield place, None if card is None else _statement(card, words)
 
 
+def searched(line: Evidence) -> str:
+    """All of a line of evidence that is searched."""
+    return " ".join(
+        filter(None, (line.what, line.outcome.words, line.reason, line.url, line.note, line.quote))
+    )
+
+
 def _statement(card: Scorecard, words: str) -> Find | None:
     """The first line of evidence with `words`, and how many more there are."""
-    texts = (
-        " ".join(filter(None, (one.what, one.outcome.words, one.reason, one.url, one.note, one.quote)))
-        for one in card.evidence
-    )
-    lines = [(n, text) for n, text in enumerate(texts, 1) if words.lower() in text.lower()]
+    texts = enumerate(map(searched, card.evidence), 1)
+    lines = [(n, text) for n, text in texts if words.lower() in text.lower()]
     if not lines:
         return None
     number, text = lines[0]
-    wanted = ReportQuery(
-        system=card.system,
-        task=card.task_id,
-        sample=card.sample,
-        repeat=card.repeat,
-        protocol=card.protocol,
-    )
     more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
     title = f"{card.protocol}: {card.system}, task {card.task_id}, {number}{more}"
-    return Find.of(title, address("evidence", wanted, n=number), text, words)
+    return Find.of(title, address("evidence", ReportQuery.of(card), n=number), text, words)
 
 
 def in_answers(store: Place, judges: Collection[str], words: str, after: int) -> Steps:

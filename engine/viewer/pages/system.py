@@ -19,8 +19,6 @@ from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row,
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["system_page"]
-
 _MOST = 10
 
 

@@ -11,8 +11,6 @@ from adjudge.engine.viewer.data.query import NotThere, ReportQuery, TaskQuery, a
 from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, natural, writer
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["task_page"]
-
 _LONG = 1_200
 
 

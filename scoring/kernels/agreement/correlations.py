@@ -24,8 +24,6 @@ from adjudge.scoring.kernels.base.arrays import (
     summing,
 )
 
-__all__ = ["Coefficient", "Correlations", "correlations"]
-
 Codes = npt.NDArray[np.int32]
 
 FEW = 32  # at most so many distinct values make a row few-valued
@@ -507,82 +505,45 @@ def correlations(
 
     Raises KernelError for another shape, infinite scores, or an unknown or no coefficient.
     """
-    values = _validated(scores, coefficients)
-    found = _undefined(len(values))
-    few = np.zeros(len(values), dtype=np.bool_)
-    if "spearman" in coefficients or "kendall" in coefficients:
-        codes = coded(values, threads)
-        few = codes.few_valued
-        _tabulate(np.flatnonzero(few), codes, found, threads)
-        _walk_ranks(codes, coefficients, found, threads)
-    if "pearson" in coefficients:
-        _sum_moments(values, few, found, threads)
-    pearson, spearman, kendall = (
-        np.clip(matrix, -1.0, 1.0) if name in coefficients else None
-        for name, matrix in zip(get_args(Coefficient), found, strict=False)
-    )
-    some = next(matrix for matrix in (pearson, spearman, kendall) if matrix is not None)
-    return Correlations(pearson, spearman, kendall, n_used=found.n_used, defined=~np.isnan(some))
-
-
-class _Found(NamedTuple):
-    """The arrays that the kernels fill, `[R, R]` each."""
-
-    pearson: Floats
-    spearman: Floats
-    kendall: Floats
-    n_used: Integers
-
-
-def _undefined(raters: int) -> _Found:
-    pearson, spearman, kendall = (np.full((raters, raters), np.nan) for _ in range(3))
-    return _Found(pearson, spearman, kendall, np.zeros((raters, raters), dtype=np.int64))
-
-
-def _validated(scores: npt.ArrayLike, coefficients: Collection[Coefficient]) -> Floats:
     values = as_scores(scores, 2)
     if len(values) == 0:
         raise KernelError("scores: no raters")
     unknown = set(coefficients) - set(get_args(Coefficient))
     if unknown or not coefficients:
         raise KernelError(f"coefficients: {sorted(coefficients)}, expected some of {get_args(Coefficient)}")
-    return values
-
-
-def _tabulate(raters: Integers, codes: Coded, found: _Found, threads: int | None) -> None:
-    """All three coefficients of the few-valued `raters` among each other."""
-    groups = codes.groups[raters]
-    rows = codes.codes[raters]
-    small = np.where(rows == ABSENT, groups[:, None], rows).astype(np.uint8)
-    values = centred(codes.values[raters, : int(groups.max(initial=0))])
-
-    def row(first: int) -> None:
-        pearson, spearman, kendall, n_used = found
-        table_row(first, raters, small, groups, values, pearson, spearman, kendall, n_used)
-
-    in_threads(row, range(len(raters)), threads)
-
-
-def _sum_moments(scores: Floats, few: Flags, found: _Found, threads: int | None) -> None:
-    """Pearson's r of every pair that is not `few`-valued on both sides."""
-    values = centred(scores)
-
-    def row(first: int) -> None:
-        moment_row(first, values, few, found.pearson, found.n_used)
-
-    in_threads(row, range(len(values)), threads)
-
-
-def _walk_ranks(
-    codes: Coded, coefficients: Collection[Coefficient], found: _Found, threads: int | None
-) -> None:
-    """Spearman's rho and Kendall's tau-b of every pair that is not few-valued on both sides."""
-    few = codes.few_valued
+    raters = len(values)
+    r, ranked, ordered = (np.full((raters, raters), np.nan) for _ in get_args(Coefficient))
+    n_used = np.zeros((raters, raters), dtype=np.int64)
+    few = np.zeros(raters, dtype=np.bool_)
     rho, tau = "spearman" in coefficients, "kendall" in coefficients
+    if rho or tau:
+        codes = coded(values, threads)
+        few = codes.few_valued
+        chosen = np.flatnonzero(few)
+        groups, rows = codes.groups[chosen], codes.codes[chosen]
+        small = np.where(rows == ABSENT, groups[:, None], rows).astype(np.uint8)
+        distinct = centred(codes.values[chosen, : int(groups.max(initial=0))])
 
-    def row(first: int) -> None:
-        if not few[first:].all():
-            order = sorted_items(codes.codes[first], int(codes.groups[first]))
-            rank_row(first, order, codes.codes, codes.groups, few, rho, tau, *found[1:])
+        def tabulate(first: int) -> None:
+            table_row(first, chosen, small, groups, distinct, r, ranked, ordered, n_used)
 
-    in_threads(row, range(len(few)), threads)
+        def walk(first: int) -> None:
+            if not few[first:].all():
+                order = sorted_items(codes.codes[first], int(codes.groups[first]))
+                rank_row(first, order, codes.codes, codes.groups, few, rho, tau, ranked, ordered, n_used)
+
+        in_threads(tabulate, range(len(chosen)), threads)
+        in_threads(walk, range(raters), threads)
+    if "pearson" in coefficients:
+        around_mean = centred(values)
+
+        def sum_moments(first: int) -> None:
+            moment_row(first, around_mean, few, r, n_used)
+
+        in_threads(sum_moments, range(raters), threads)
+    pearson, spearman, kendall = (
+        np.clip(matrix, -1.0, 1.0) if name in coefficients else None
+        for name, matrix in zip(get_args(Coefficient), (r, ranked, ordered), strict=True)
+    )
+    some = next(matrix for matrix in (pearson, spearman, kendall) if matrix is not None)
+    return Correlations(pearson, spearman, kendall, n_used=n_used, defined=~np.isnan(some))

@@ -23,17 +23,6 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
-__all__ = [
-    "cohens_kappa",
-    "human_consistency",
-    "human_par",
-    "icc_1_1",
-    "icc_2_k",
-    "judge_agreement",
-    "krippendorffs_alpha",
-    "wilson",
-]
-
 Level = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["none", "linear", "quadratic"]
 
@@ -89,8 +78,7 @@ def icc_2_k(ratings: ArrayLike) -> Floats:
 def cohens_kappa(first: ArrayLike, second: ArrayLike, *, weights: Weights = "none") -> float:
     """Cohen's kappa of two raters' values `[n]`: categories, in numerical order where weighted.
 
-    Raises:
-        KernelError: shapes that do not fit, infinite values, unknown weights.
+    Raises KernelError for shapes that do not fit, infinite values, unknown weights.
     """
     one, other = as_scores(first, 1, "first"), as_scores(second, 1, "second")
     if one.shape != other.shape:
@@ -123,8 +111,7 @@ def krippendorffs_alpha(ratings: ArrayLike, *, level: Level) -> float:
     The ordinal distance of two values is the squared difference of their mid-ranks among all pairable values,
     which is Krippendorff's sum over the values between them.
 
-    Raises:
-        KernelError: another shape, infinite values, an unknown level.
+    Raises KernelError for another shape, infinite values, an unknown level.
     """
     values = as_scores(ratings, 2, "ratings")
     if level not in get_args(Level):
@@ -136,34 +123,22 @@ def krippendorffs_alpha(ratings: ArrayLike, *, level: Level) -> float:
     if not rated.size:
         return float("nan")
     raters = np.bincount(unit, minlength=values.shape[1]).astype(np.float64)
+    used, n = raters > 1, float(rated.size)
     if level == "nominal":
-        observed, expected = _nominal_disagreement(rated, unit, raters)
+        distinct, codes = np.unique(rated, return_inverse=True)
+        cells, counts = np.unique(unit * distinct.size + codes, return_counts=True)
+        equal = np.bincount(cells // distinct.size, weights=counts.astype(float) ** 2, minlength=raters.size)
+        observed = float(np.sum((raters[used] ** 2 - equal[used]) / (raters[used] - 1))) / n
+        expected = (n**2 - float(np.sum(np.bincount(codes).astype(float) ** 2))) / (n * (n - 1))
     else:
         points = mid_ranks(rated) if level == "ordinal" else rated
-        observed, expected = _squared_disagreement(points, unit, raters)
+        centred = points - points.mean()
+        means = np.bincount(unit, weights=centred, minlength=raters.size)
+        means[used] = means[used] / raters[used]
+        squares = np.bincount(unit, weights=(centred - means[unit]) ** 2, minlength=raters.size)
+        observed = 2 * float(np.sum(raters[used] / (raters[used] - 1) * squares[used])) / n
+        expected = 2 * float(np.sum(centred**2)) / (n - 1) if points.min() < points.max() else 0.0
     return 1 - observed / expected if expected > 0 else float("nan")
-
-
-def _nominal_disagreement(rated: Floats, unit: Integers, raters: Floats) -> tuple[float, float]:
-    values, codes = np.unique(rated, return_inverse=True)
-    cells, counts = np.unique(unit * values.size + codes, return_counts=True)
-    equal = np.bincount(cells // values.size, weights=counts.astype(float) ** 2, minlength=raters.size)
-    used = raters > 1
-    n = float(rated.size)
-    observed = float(np.sum((raters[used] ** 2 - equal[used]) / (raters[used] - 1))) / n
-    expected = (n**2 - float(np.sum(np.bincount(codes).astype(float) ** 2))) / (n * (n - 1))
-    return observed, expected
-
-
-def _squared_disagreement(points: Floats, unit: Integers, raters: Floats) -> tuple[float, float]:
-    used = raters > 1
-    centred = points - points.mean()
-    means = np.bincount(unit, weights=centred, minlength=raters.size)
-    means[used] = means[used] / raters[used]
-    squares = np.bincount(unit, weights=(centred - means[unit]) ** 2, minlength=raters.size)
-    observed = 2 * float(np.sum(raters[used] / (raters[used] - 1) * squares[used])) / points.size
-    expected = 2 * float(np.sum(centred**2)) / (points.size - 1) if points.min() < points.max() else 0.0
-    return observed, expected
 
 
 def mid_ranks(values: Floats) -> Floats:
@@ -227,12 +202,9 @@ class JudgeAgreement(msgspec.Struct, frozen=True):
 def human_consistency(human: ArrayLike, judge: ArrayLike) -> HumanConsistency:
     """PAR, OPC, FAP and FAS of a judge against people.
 
-    Args:
-        human: ratings `[S, T, R]` of R raters; a report's human score is the mean of its ratings.
-        judge: scores `[S, T]`.
-
-    Raises:
-        KernelError: shapes that do not fit, or an infinite score.
+    human: ratings `[S, T, R]` of R raters; a report's human score is the mean of its ratings.
+    judge: scores `[S, T]`.
+    Raises KernelError for shapes that do not fit, or an infinite score.
     """
     ratings = as_scores(human, 3, "human")
     people = _mean_rating(ratings)
@@ -265,8 +237,7 @@ def human_par(human: ArrayLike) -> float:
 
     Ignores tasks and reports that only one person rated. NaN without a pair.
 
-    Raises:
-        KernelError: another shape, or an infinite rating.
+    Raises KernelError for another shape, or an infinite rating.
     """
     ratings = as_scores(human, 3, "human")
     equal = pairs = 0
@@ -281,8 +252,7 @@ def human_par(human: ArrayLike) -> float:
 def judge_agreement(first: ArrayLike, second: ArrayLike) -> JudgeAgreement:
     """Agreement of two judges' scores `[S, T]` of the same reports.
 
-    Raises:
-        KernelError: shapes that do not fit, or an infinite score.
+    Raises KernelError for shapes that do not fit, or an infinite score.
     """
     one, other = _validated(as_scores(first, 2, "first"), second)
     equal, pairs = _same_signs(one, other)

@@ -30,8 +30,6 @@ from adjudge.scoring.kernels.base.arrays import (
     compiled,
 )
 
-__all__ = ["Components", "item_figures", "plan", "variance_components"]
-
 Component = Literal["system", "task", "system_task", "sample", "judge", "judge_report", "repeat"]
 COMPONENTS: tuple[Component, ...] = get_args(Component)
 
@@ -92,16 +90,13 @@ def variance_components(
     repeat of each judgment, one judge) cannot be told apart: the first in the order of the model holds them all,
     the others are None.
 
-    Args:
-        scores: `[N]`, NaN for missing; rows with the same labels are repeats of the judge.
-        system: labels `[N]`, whole numbers or strings.
-        task: labels `[N]`.
-        sample: labels `[N]` of the agent's runs of a system and task; None: one run.
-        judge: labels `[N]`; None: one judge.
-
-    Raises:
-        KernelError: labels and scores of different lengths, an infinite score, fewer than two scores, or a design
-            in which components cannot be separated although their groups differ.
+    scores: `[N]`, NaN for missing; rows with the same labels are repeats of the judge.
+    system: labels `[N]`, whole numbers or strings.
+    task: labels `[N]`.
+    sample: labels `[N]` of the agent's runs of a system and task; None: one run.
+    judge: labels `[N]`; None: one judge.
+    Raises KernelError for labels and scores of different lengths, an infinite score, fewer than two scores, or a design
+    in which components cannot be separated although their groups differ.
     """
     values = as_scores(scores, 1)
     present = ~np.isnan(values)
@@ -145,28 +140,29 @@ def plan(
     judges and r repeats; power is that of the two-sided test (noncentral t). Components that are None or below
     0 count as 0, those confounded with another as the one that holds them.
 
-    Args:
-        components: of a pilot.
-        difference: between the systems' true means, in units of the score.
-        power: chance to find it significant.
-        alpha: of the test.
-        judges: on every report.
-        most_samples: of the agent, considered.
-        most_repeats: of the judge, considered.
+    components: of a pilot.
+    difference: between the systems' true means, in units of the score.
+    power: chance to find it significant.
+    alpha: of the test.
+    judges: on every report.
+    most_samples: of the agent, considered.
+    most_repeats: of the judge, considered.
 
     Returns:
         For every number of samples and repeats the fewest tasks; designs that another one equals or beats in
         tasks, reports and judgments are left out. Fewest reports first.
 
-    Raises:
-        KernelError: an option out of range, or a difference that needs more than 10,000,000 tasks.
+    Raises KernelError for an option out of range, or a difference that needs more than 10,000,000 tasks.
     """
     power, alpha = as_share(power, "power"), as_share(alpha, "alpha")
     if not 0 < difference < np.inf or min(judges, most_samples, most_repeats) < 1:
         raise KernelError("difference must be positive, and judges, most_samples and most_repeats at least 1")
+    found = {name: max(value or 0.0, 0.0) for name, value in components.variance.items()}
     designs = []
     for samples, repeats in product(range(1, most_samples + 1), range(1, most_repeats + 1)):
-        effect = difference / np.sqrt(_difference_variance(components, samples, judges, repeats))
+        one = found["system_task"] + found["sample"] / samples + found["judge_report"] / (samples * judges)
+        of_difference = 2 * (one + found["repeat"] / (samples * judges * repeats))
+        effect = difference / np.sqrt(max(of_difference, 1e-300))
         tasks = _fewest_tasks(effect, power, alpha)
         reports = tasks * samples
         reached = _power(effect, tasks, alpha)
@@ -200,16 +196,19 @@ def _distinct(groups: dict[Component, Integers]) -> tuple[list[Component], dict[
     for name, code in groups.items():
         if code.max() == 0:
             continue
-        same = next((other for other in kept if _same_groups(groups[other], code)), None)
+        same = next(
+            (
+                other
+                for other in kept
+                if groups[other].max() == code.max() == _joined([groups[other], code]).max()
+            ),
+            None,
+        )
         if same is None:
             kept.append(name)
         else:
             confounded[name] = same
     return kept, confounded
-
-
-def _same_groups(first: Integers, second: Integers) -> bool:
-    return bool(first.max() == second.max() == _joined([first, second]).max())
 
 
 def _mivque(values: Floats, groups: list[Integers]) -> Floats:
@@ -249,13 +248,6 @@ def _shared_squares(order: Integers, first: Integers, second: Integers, size: in
             counts[second[order[row]]] = 0
         start = end
     return total
-
-
-def _difference_variance(components: Components, samples: int, judges: int, repeats: int) -> float:
-    """Variance of the difference of two systems' scores on one task; never quite 0."""
-    found = {name: max(value or 0.0, 0.0) for name, value in components.variance.items()}
-    one = found["system_task"] + found["sample"] / samples + found["judge_report"] / (samples * judges)
-    return max(2 * (one + found["repeat"] / (samples * judges * repeats)), 1e-300)
 
 
 def _power(effect: float, tasks: int, alpha: float) -> float:

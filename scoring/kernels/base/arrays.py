@@ -97,8 +97,7 @@ INFINITE_BITS = np.array(np.inf).view(np.uint64)[()] << ONE
 def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Floats:
     """`values` as a float64 array of `dimensions` dimensions; NaN marks a missing score.
 
-    Raises:
-        KernelError: another number of dimensions, values that are not numbers, or one that is infinite.
+    Raises KernelError for another number of dimensions, values that are not numbers, or one that is infinite.
     """
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
@@ -127,8 +126,7 @@ def _within(bits: NDArray[np.uint64]) -> bool:
 def as_share(value: float, name: str) -> float:
     """A number strictly between 0 and 1.
 
-    Raises:
-        KernelError: any other number.
+    Raises KernelError for any other number.
     """
     if not 0.0 < value < 1.0:
         raise KernelError(f"{name} must lie strictly between 0 and 1, not {value}")
@@ -138,9 +136,8 @@ def as_share(value: float, name: str) -> float:
 def spans(count: int, work: int) -> list[tuple[int, int]]:
     """`range(count)` cut for threads: at most four spans per thread, each of about 500,000 steps or more.
 
-    Args:
-        count: how many items, each with a result of its own, so that the cuts do not matter.
-        work: steps an item takes, roughly.
+    count: how many items, each with a result of its own, so that the cuts do not matter.
+    work: steps an item takes, roughly.
     """
     parts = max(1, min(4 * available_threads(), count, count * work // 500_000))
     edges = [count * part // parts for part in range(parts + 1)]

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 
 from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, KernelError, as_scores, as_share
 
-__all__ = ["LEAST", "ConfidenceSequence", "confidence_sequence"]
-
 LEAST = 10  # differences before the first interval: the tails of a few do not show
 _SHARPEST = 1.0 / 3.0  # the share of the planned tasks at which intervals are meant to be sharpest
 
@@ -50,14 +48,12 @@ def confidence_sequence(
 ) -> ConfidenceSequence:
     """The confidence sequence of every row's mean over all planned tasks.
 
-    Args:
-        differences: `[P, T]` in the order in which tasks were judged; NaN for a task that one of the pair has no
-            score for. Such a task is not among those of the pair's mean; those to come are taken to have a score.
-        planned: tasks of the full run, at least T.
-        error_rate: of each row; divide it by their number for all rows together.
-
-    Raises:
-        KernelError: another shape, an infinite difference, fewer planned tasks than judged, a rate outside (0, 1).
+    differences: `[P, T]` in the order in which tasks were judged; NaN for a task that one of the pair has no
+        score for. Such a task is not among those of the pair's mean; those to come are taken to have a score.
+    planned: tasks of the full run, at least T.
+    error_rate: of each row; divide it by their number for all rows together.
+    Raises KernelError for another shape, an infinite difference, fewer planned tasks than judged, or a rate
+    outside (0, 1).
     """
     values = as_scores(differences, 2, "differences")
     rate = as_share(error_rate, "error_rate")

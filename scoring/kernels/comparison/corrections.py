@@ -35,15 +35,6 @@ from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import Floats, Integers, KernelError, as_scores, as_share
 
-__all__ = [
-    "LabelledItems",
-    "LabelledMean",
-    "PredictionPowered",
-    "labelled_mean",
-    "powered_differences",
-    "powered_means",
-]
-
 LEAST_TUNED = 3  # labels from which a power can be tuned and its error known
 _CELLS = 4_000_000  # differences of pairs per step
 
@@ -71,14 +62,12 @@ def powered_means(
 ) -> PredictionPowered:
     """The mean human score of every row.
 
-    Args:
-        judge: scores `[S, T]`, NaN where there is none.
-        human: labels `[S, T]`, NaN where there is none.
-        level: of the intervals.
-        power: the judge's weight: None to tune it (PPI++), 1 for PPI, 0 for the labels alone.
-
-    Raises:
-        KernelError: shapes that do not fit, an infinite score, a level outside (0, 1), a power that is not finite.
+    judge: scores `[S, T]`, NaN where there is none.
+    human: labels `[S, T]`, NaN where there is none.
+    level: of the intervals.
+    power: the judge's weight: None to tune it (PPI++), 1 for PPI, 0 for the labels alone.
+    Raises KernelError for shapes that do not fit, an infinite score, a level outside (0, 1), or a power that is
+    not finite.
     """
     scores, labels = _validated(judge, human, power)
     return _estimated(scores, labels, as_share(level, "level"), power)
@@ -226,28 +215,41 @@ class _Strata(msgspec.Struct, frozen=True):
 
 
 def labelled_mean(
-    scores: ArrayLike,
-    items: LabelledItems,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    level: float = 0.95,
+    scores: ArrayLike, items: LabelledItems, *, bounds: tuple[float, float] = (0.0, 1.0), level: float = 0.95
 ) -> LabelledMean:
     """The mean of `scores` with the judge's values of all items replaced by what people's labels say of them.
 
-    Args:
-        scores: the tasks' scores by the judge `[T]`, each with a value.
-        items: the items of these tasks.
-        bounds: the lowest and the highest value of a label.
-        level: of the interval.
-
-    Raises:
-        KernelError: arrays that do not fit, a missing or infinite score, weight or judge's value, an invalid level.
+    scores: the tasks' scores by the judge `[T]`, each with a value.
+    items: the items of these tasks.
+    bounds: the lowest and the highest value of a label.
+    level: of the interval.
+    Raises KernelError for arrays that do not fit, a missing or infinite score, weight or judge's value, or a level
+    outside (0, 1).
     """
-    own, items = _validated_items(scores, items)
+    own = as_scores(scores, 1, "scores")
+    weight, judge, human = (as_scores(getattr(items, name), 1, name) for name in ("weight", "judge", "human"))
+    task, stratum = (np.asarray(getattr(items, name)) for name in ("task", "stratum"))
+    if len({one.shape for one in (weight, judge, human, task, stratum)}) > 1:
+        raise KernelError("items: arrays of different lengths")
+    if np.isnan(own).any() or np.isnan(weight).any() or np.isnan(judge).any():
+        raise KernelError("a score, weight or judge's value is missing; leave such tasks and items out")
+    if task.size and not (task.min() >= 0 and task.max() < own.size):
+        raise KernelError(f"task: a place outside the {own.size} tasks")
+    places = np.unique(stratum, return_inverse=True)[1].reshape(-1)
+    items = LabelledItems(task=task.astype(np.int64), weight=weight, judge=judge, human=human, stratum=places)
     level = as_share(level, "level")
     strata = _strata(items)
     if not own.size or not strata.drawn.all():
-        return _undefined(items)
+        nan = float("nan")
+        return LabelledMean(
+            estimate=nan,
+            standard_error=nan,
+            low=nan,
+            high=nan,
+            power=nan,
+            n_labelled=int((~np.isnan(items.human)).sum()),
+            n_items=items.human.size,
+        )
     values = own + np.bincount(items.task, items.weight * (strata.means[strata.of] - items.judge), own.size)
     estimate, n = float(values.mean()), own.size
     labelled = ~np.isnan(items.human)
@@ -270,34 +272,6 @@ def labelled_mean(
         power=_slope(items, strata),
         n_labelled=int(labelled.sum()),
         n_items=labelled.size,
-    )
-
-
-def _validated_items(scores: ArrayLike, items: LabelledItems) -> tuple[Floats, LabelledItems]:
-    own = as_scores(scores, 1, "scores")
-    weight, judge, human = (as_scores(getattr(items, name), 1, name) for name in ("weight", "judge", "human"))
-    task, stratum = (np.asarray(getattr(items, name)) for name in ("task", "stratum"))
-    if len({one.shape for one in (weight, judge, human, task, stratum)}) > 1:
-        raise KernelError("items: arrays of different lengths")
-    if np.isnan(own).any() or np.isnan(weight).any() or np.isnan(judge).any():
-        raise KernelError("a score, weight or judge's value is missing; leave such tasks and items out")
-    if task.size and not (task.min() >= 0 and task.max() < own.size):
-        raise KernelError(f"task: a place outside the {own.size} tasks")
-    places = np.unique(stratum, return_inverse=True)[1].reshape(-1)
-    found = LabelledItems(task=task.astype(np.int64), weight=weight, judge=judge, human=human, stratum=places)
-    return own, found
-
-
-def _undefined(items: LabelledItems) -> LabelledMean:
-    nan, labelled = float("nan"), int((~np.isnan(items.human)).sum())
-    return LabelledMean(
-        estimate=nan,
-        standard_error=nan,
-        low=nan,
-        high=nan,
-        power=nan,
-        n_labelled=labelled,
-        n_items=items.human.size,
     )
 
 

@@ -15,8 +15,6 @@ from scipy import special
 from adjudge.scoring.kernels.base.arrays import KernelError, as_scores, as_share
 from adjudge.scoring.kernels.comparison.claims import FEW, above, subset_mean
 
-__all__ = ["DropTest", "drop_test"]
-
 
 class DropTest(msgspec.Struct, frozen=True):
     """The tests of a drop on the common tasks; NaN is undefined.
@@ -52,16 +50,13 @@ def drop_test(
 ) -> DropTest:
     """Test the drop from `before` to `after`, scores of the same tasks (NaN for missing; higher is better).
 
-    Args:
-        before: `[T]`, the baseline.
-        after: `[T]`, what is checked.
-        margin: the drop that is allowed.
-        alpha: the level of each one-sided bound.
-        power: with which `detectable` is found.
-        family: how many tests share `alpha`; Holm's first step, the hardest, is at alpha / family.
-
-    Raises:
-        KernelError: scores of different lengths or infinite; alpha or power not between 0 and 1; no family.
+    before: `[T]`, the baseline.
+    after: `[T]`, what is checked.
+    margin: the drop that is allowed.
+    alpha: the level of each one-sided bound.
+    power: with which `detectable` is found.
+    family: how many tests share `alpha`; Holm's first step, the hardest, is at alpha / family.
+    Raises KernelError for scores of different lengths or infinite; alpha or power not between 0 and 1; no family.
     """
     first, second = as_scores(before, 1, "before"), as_scores(after, 1, "after")
     if first.shape != second.shape:
@@ -83,6 +78,9 @@ def drop_test(
     low, high = drop - half, drop + half
     if n <= FEW:
         low, high = subset_mean(differences, alpha), -subset_mean(-differences, alpha)
+    # The noncentrality at which a one-sided test at the sharpest level of the family has this power.
+    critical = float(special.stdtrit(n - 1, 1.0 - alpha / family))
+    detectable = float(special.nctdtrinc(n - 1, 1.0 - power, critical)) * error
     return DropTest(
         n_used=n,
         drop=drop,
@@ -91,11 +89,5 @@ def drop_test(
         high=high,
         p_above=p_above,
         p_below=p_below,
-        detectable=_noncentrality(n - 1, alpha / family, power) * error,
+        detectable=detectable,
     )
-
-
-def _noncentrality(degrees: int, alpha: float, power: float) -> float:
-    """The noncentrality at which a one-sided t test of level `alpha` has this power."""
-    critical = float(special.stdtrit(degrees, 1.0 - alpha))
-    return float(special.nctdtrinc(degrees, 1.0 - power, critical))

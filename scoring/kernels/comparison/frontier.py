@@ -6,8 +6,6 @@ from numpy.typing import ArrayLike
 
 from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, KernelError, as_scores
 
-__all__ = ["PassAtK", "pareto_frontier", "pass_at_k"]
-
 
 class PassAtK(msgspec.Struct, frozen=True):
     """Scores of the best of k samples, for each row of samples; NaN where fewer than k are scored."""
@@ -23,15 +21,13 @@ class PassAtK(msgspec.Struct, frozen=True):
 def pareto_frontier(scores: ArrayLike, costs: ArrayLike) -> Flags:
     """Which points no other point beats: none scores as much at a lower cost, or more at the same cost.
 
-    Args:
-        scores: `[N]`, higher is better; NaN for missing.
-        costs: `[N]`, seconds, tokens or money; NaN for missing. Equal points are on the frontier together.
+    scores: `[N]`, higher is better; NaN for missing.
+    costs: `[N]`, seconds, tokens or money; NaN for missing. Equal points are on the frontier together.
 
     Returns:
         `[N]`; a point without score or cost is not on the frontier.
 
-    Raises:
-        KernelError: shapes that differ, or an infinite value.
+    Raises KernelError for shapes that differ, or an infinite value.
     """
     score, cost = as_scores(scores, 1), as_scores(costs, 1, "costs")
     if score.shape != cost.shape:
@@ -55,12 +51,9 @@ def pass_at_k(samples: ArrayLike, k: int) -> PassAtK:
     Of n samples, x(1) <= ... <= x(n), the unbiased estimate is sum C(i - 1, k - 1) / C(n, k) x(i); for scores of 0
     and 1, c of them 1, that is 1 - C(n - c, k) / C(n, k).
 
-    Args:
-        samples: `[..., n]`, the samples of a task last, in the order drawn; NaN for missing.
-        k: at least 1.
-
-    Raises:
-        KernelError: no axis of samples, an infinite score, or k below 1.
+    samples: `[..., n]`, the samples of a task last, in the order drawn; NaN for missing.
+    k: at least 1.
+    Raises KernelError for no axis of samples, an infinite score, or k below 1.
     """
     values = as_scores(samples, max(np.ndim(samples), 1), "samples")
     if k < 1:

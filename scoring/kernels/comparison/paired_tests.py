@@ -35,8 +35,6 @@ from adjudge.scoring.kernels.base.arrays import (
 )
 from adjudge.scoring.kernels.base.streams import philox, seed_key
 
-__all__ = ["holm", "paired_t", "sign_flip", "student", "wilcoxon"]
-
 # 256 partial sums and 1,024 running sums of 64 columns stay in a second-level cache.
 COLUMNS = 64
 RESAMPLES = 1024
@@ -45,22 +43,16 @@ SignBytes = NDArray[np.uint8]
 
 
 def count_extreme(
-    values: Floats,
-    first: Integers,
-    second: Integers,
-    signs: SignBytes,
-    observed: Floats,
-    tolerance: Floats,
+    values: Floats, first: Integers, second: Integers, signs: SignBytes, observed: Floats, tolerance: Floats
 ) -> Integers:
     """How many sign patterns give each pair a sum of differences at least as far from 0 as the observed one.
 
-    Args:
-        values: `[S, T]`, NaN for missing.
-        first: rows of the minuends, `[P]`.
-        second: rows of the subtrahends, `[P]`.
-        signs: `[ceil(T / 8), R]`, a set bit keeps a task's sign.
-        observed: `[P]`, the sums without flips.
-        tolerance: `[P]`, how much nearer to 0 still counts.
+    values: `[S, T]`, NaN for missing.
+    first: rows of the minuends, `[P]`.
+    second: rows of the subtrahends, `[P]`.
+    signs: `[ceil(T / 8), R]`, a set bit keeps a task's sign.
+    observed: `[P]`, the sums without flips.
+    tolerance: `[P]`, how much nearer to 0 still counts.
     """
     least = np.abs(observed) - tolerance
     if not first.size:
@@ -462,12 +454,9 @@ class SignFlip(msgspec.Struct, frozen=True):
 def paired_t(scores: ArrayLike, *, confidence: float = 0.95) -> PairedT:
     """Paired t tests of all pairs of systems.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        confidence: of the interval of the mean difference.
-
-    Raises:
-        KernelError: scores of another shape or infinite; confidence not between 0 and 1.
+    scores: `[S, T]`, NaN for missing.
+    confidence: of the interval of the mean difference.
+    Raises KernelError for scores of another shape or infinite; confidence not between 0 and 1.
     """
     values, first, second = _validated(scores)
     confidence = as_share(confidence, "confidence")
@@ -480,11 +469,7 @@ def paired_t(scores: ArrayLike, *, confidence: float = 0.95) -> PairedT:
         n_used=n_used,
         mean_difference=mean,
         sd_difference=sd,
-        t=result.t,
-        p=result.p,
-        low=result.low,
-        high=result.high,
-        cohens_d=result.cohens_d,
+        **msgspec.structs.asdict(result),
         confidence=confidence,
     )
 
@@ -510,21 +495,15 @@ def student(
 
 
 def wilcoxon(
-    scores: ArrayLike,
-    *,
-    zero_method: ZeroMethod = "wilcox",
-    method: Literal["auto", "asymptotic"] = "auto",
+    scores: ArrayLike, *, zero_method: ZeroMethod = "wilcox", method: Literal["auto", "asymptotic"] = "auto"
 ) -> SignedRank:
     """Wilcoxon's signed-rank tests of all pairs of systems.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        zero_method: differences of 0 are dropped (`wilcox`), ranked and then dropped (`pratt`), or ranked and
-            split between both sides (`zsplit`); as in `scipy.stats.wilcoxon`.
-        method: `auto` takes the exact distribution, ties included, where at most 50 differences are not 0.
-
-    Raises:
-        KernelError: scores of another shape or infinite; an unknown zero method or method.
+    scores: `[S, T]`, NaN for missing.
+    zero_method: differences of 0 are dropped (`wilcox`), ranked and then dropped (`pratt`), or ranked and
+        split between both sides (`zsplit`); as in `scipy.stats.wilcoxon`.
+    method: `auto` takes the exact distribution, ties included, where at most 50 differences are not 0.
+    Raises KernelError for scores of another shape or infinite; an unknown zero method or method.
     """
     values, first, second = _validated(scores)
     if zero_method not in ZERO_METHODS:
@@ -550,8 +529,7 @@ def wilcoxon(
 def holm(p: ArrayLike) -> Floats:
     """Holm's step-down adjustment of a family of p values, in their own order; NaN is not a member of it.
 
-    Raises:
-        KernelError: p values outside 0 to 1.
+    Raises KernelError for p values outside 0 to 1.
     """
     values = as_scores(p, 1, "p")
     tested = np.flatnonzero(~np.isnan(values))
@@ -571,13 +549,10 @@ def sign_flip(scores: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> S
     All pairs share a resample's signs, which depend on `seed`, the resample's number and the task's alone, so
     the result is the same for any number of threads.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-        resamples: random sign patterns.
-        seed: any 64-bit integer.
-
-    Raises:
-        KernelError: scores of another shape or infinite; no resamples.
+    scores: `[S, T]`, NaN for missing.
+    resamples: random sign patterns.
+    seed: any 64-bit integer.
+    Raises KernelError for scores of another shape or infinite; no resamples.
     """
     values, first, second = _validated(scores)
     if resamples < 1:

@@ -11,20 +11,6 @@ from typing import Annotated
 
 import msgspec
 
-__all__ = [
-    "Candidate",
-    "Preference",
-    "PreferenceAccuracy",
-    "ScoreRow",
-    "TiesScore",
-    "best_of",
-    "candidate_scores",
-    "pair_credit",
-    "preference_accuracy",
-    "scored_sides",
-    "ties_score",
-]
-
 # RewardBench 2: three fifths accuracy, two fifths margin, and a hundredth to break ties between models.
 _TIES_WEIGHTS = (0.3, 0.3, 0.2, 0.2, 0.01)
 

@@ -42,8 +42,6 @@ from adjudge.scoring.kernels.base.arrays import (
 )
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, BootstrapPart, Sampler, merge
 
-__all__ = ["bradley_terry", "most_telling", "shares_against", "tournament", "win_shares"]
-
 PRIOR = 1.0  # tied comparisons: half a win and half a loss
 _MOST_STEPS = 1000  # of Newton's; ten are many, but each nears a very large strength by about 1
 _LONGEST = 4.0  # step: where the likelihood is almost flat, Newton's may lead anywhere
@@ -66,17 +64,23 @@ class Strengths(msgspec.Struct, frozen=True):
 def bradley_terry(wins: ArrayLike, *, prior: float = PRIOR) -> Strengths:
     """The strengths at the maximum of the posterior, by Newton's method, to about 1e-10.
 
-    Args:
-        wins: `[..., S, S]`, how often the system of the row beat that of the column, ties as half a win of each;
-            weights are 0, or from 1e-6 to 1e9. NaN for pairs that were not compared, as is 0 in both places. The
-            diagonal is not used. Leading axes are separate tournaments, as the resamples of a bootstrap.
-        prior: tied comparisons of each system with an opponent of strength 0; the same range.
-
-    Raises:
-        KernelError: matrices that are not square, or a count or prior outside its range.
+    wins: `[..., S, S]`, how often the system of the row beat that of the column, ties as half a win of each;
+        weights are 0, or from 1e-6 to 1e9. NaN for pairs that were not compared, as is 0 in both places. The
+        diagonal is not used. Leading axes are separate tournaments, as the resamples of a bootstrap.
+    prior: tied comparisons of each system with an opponent of strength 0; the same range.
+    Raises KernelError for matrices that are not square, or a count or prior outside its range.
     """
-    counts, shape = _validated(wins, prior)
-    tournaments, systems = counts.shape[:2]
+    values = as_scores(wins, max(np.ndim(wins), 2), "wins")
+    if values.shape[-1] != values.shape[-2]:
+        raise KernelError(f"wins: shape {values.shape}, expected as many rows as columns")
+    tournaments = math.prod(values.shape[:-2])
+    counts = np.nan_to_num(values).reshape(tournaments, *values.shape[-2:])
+    counts = counts * ~np.eye(counts.shape[-1], dtype=np.bool_)
+    for name, given in (("wins", counts), ("prior", np.asarray(prior))):
+        wrong = given[(given != 0.0) & ~((given >= _LEAST_COUNT) & (given <= _LARGEST_COUNT))]
+        if wrong.size:
+            raise KernelError(f"{name}: {wrong[0]:g}, expected 0 or a count from 1e-6 to 1e9")
+    shape, systems = values.shape[:-1], counts.shape[1]
     strength = np.full((tournaments, systems), np.nan)
     component = np.zeros((tournaments, systems), np.int64)
 
@@ -103,20 +107,6 @@ def win_shares(found: Strengths) -> Floats:
         chance = 1.0 / (1.0 + np.exp(strength[..., None, :] - strength[..., :, None]))
         shares: Floats = np.where(others, chance, 0.0).sum(axis=-1) / others.sum(axis=-1)
     return shares
-
-
-def _validated(wins: ArrayLike, prior: float) -> tuple[Floats, tuple[int, ...]]:
-    values = as_scores(wins, max(np.ndim(wins), 2), "wins")
-    if values.shape[-1] != values.shape[-2]:
-        raise KernelError(f"wins: shape {values.shape}, expected as many rows as columns")
-    tournaments = math.prod(values.shape[:-2])
-    counts = np.nan_to_num(values).reshape(tournaments, *values.shape[-2:])
-    counts = counts * ~np.eye(counts.shape[-1], dtype=np.bool_)
-    for name, given in (("wins", counts), ("prior", np.asarray(prior))):
-        wrong = given[(given != 0.0) & ~((given >= _LEAST_COUNT) & (given <= _LARGEST_COUNT))]
-        if wrong.size:
-            raise KernelError(f"{name}: {wrong[0]:g}, expected 0 or a count from 1e-6 to 1e9")
-    return counts, values.shape[:-1]
 
 
 @compiled

@@ -1,15 +1,14 @@
 """Pairing predicted with gold claims, and precision, recall and F1 of the pairs.
 
-Many problems at once, in ragged (CSR) arrays. There are two ways to pair one to one: greedily in order (LiveDRBench's
-lists), or as many pairs as possible (Dr.Mi-Bench's planning). Precision, recall and F1 of nested claims follow
-LiveDRBench, Eq. 1.
+Many problems at once, in ragged (CSR) arrays. One to one, as many as possible are paired (Dr.Mi-Bench's planning).
+Precision, recall and F1 of nested claims follow LiveDRBench, Eq. 1.
 
 A kernel works through a span of problems: predicted claims are rows, gold claims columns, and an edge is a pair that
 may be matched. `row_offsets` and `edge_offsets` are those of the span's rows, which count from 0; `matched` receives
 the column of every row and holds -1 before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -25,17 +24,6 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
-__all__ = [
-    "Claim",
-    "ClaimPairs",
-    "count_common",
-    "coverage",
-    "match_cardinality",
-    "match_greedy",
-    "nested_scores",
-    "overlap",
-]
-
 Words = NDArray[np.uint64]
 Columns = NDArray[np.int32]
 
@@ -50,31 +38,8 @@ for _bit in range(64):
 
 
 @compiled
-def match_in_order(
-    row_offsets: Integers,
-    gold_counts: Integers,
-    edge_offsets: Integers,
-    golds: Columns,
-    matched: Integers,
-) -> None:
-    """Every row in order takes its first column that is still free."""
-    for problem in range(gold_counts.size):
-        taken = np.zeros(gold_counts[problem], np.bool_)
-        for row in range(row_offsets[problem], row_offsets[problem + 1]):
-            for edge in range(edge_offsets[row], edge_offsets[row + 1]):
-                if not taken[golds[edge]]:
-                    taken[golds[edge]] = True
-                    matched[row] = golds[edge]
-                    break
-
-
-@compiled
 def match_most(
-    row_offsets: Integers,
-    gold_counts: Integers,
-    edge_offsets: Integers,
-    golds: Columns,
-    matched: Integers,
+    row_offsets: Integers, gold_counts: Integers, edge_offsets: Integers, golds: Columns, matched: Integers
 ) -> None:
     """Maximum cardinality: free columns in order, then an augmenting path from each row that found none.
 
@@ -189,16 +154,23 @@ def nested_scores(questions: Sequence[tuple[Sequence[Claim], int]]) -> NestedSco
     A claim is worth weight x score x (the same measure over its subclaims). Without subclaims of its own a
     predicted claim's precision factor is 1, and without subclaims of its gold claim its recall factor is 1.
 
-    Args:
-        questions: the predicted main claims and the number of gold main claims of each question.
-
-    Raises:
-        KernelError: a weight or score that is negative, infinite or NaN, a negative count, or more claims scored
-            above 0 than there are gold claims to match.
+    questions: the predicted main claims and the number of gold main claims of each question.
+    Raises KernelError for a weight or score that is negative, infinite or NaN, a negative count, or more claims scored
+    above 0 than there are gold claims to match.
     """
     parent, score, weight, golds = _flatten(questions)
     gold_counts = np.array([gold for _, gold in questions], dtype=np.int64)
-    _check_claims(parent, score, weight, golds, gold_counts)
+    if not ((weight >= 0) & (weight < np.inf)).all() or ((score < 0) | (score == np.inf)).any():
+        raise KernelError("claims: weights and scores must be finite and not negative")
+    if (golds < 0).any() or (gold_counts < 0).any():
+        raise KernelError("claims: a negative number of gold claims")
+    hits = score > 0
+    nested = hits & (parent >= 0)
+    below = np.bincount(parent[nested], minlength=golds.size)
+    main = np.bincount(-1 - parent[hits & (parent < 0)], minlength=gold_counts.size)
+    # A wrong claim has no gold claim, so nothing is known of what its subclaims could match.
+    if (main > gold_counts).any() or (below > golds)[hits].any():
+        raise KernelError("claims: more are scored above 0 than there are gold claims to match")
     precision, recall, strict_precision, strict_recall = _fold(parent, score, weight, golds, gold_counts)
     return NestedScores(
         precision=precision,
@@ -233,22 +205,6 @@ def _flatten(questions: Sequence[tuple[Sequence[Claim], int]]) -> tuple[Integers
     weight = np.array([claim.weight for claim in claims], dtype=np.float64)
     golds = np.array([claim.gold_subclaims for claim in claims], dtype=np.int64)
     return np.array(parents, dtype=np.int64), score, weight, golds
-
-
-def _check_claims(
-    parent: Integers, score: Floats, weight: Floats, golds: Integers, gold_counts: Integers
-) -> None:
-    if not ((weight >= 0) & (weight < np.inf)).all() or ((score < 0) | (score == np.inf)).any():
-        raise KernelError("claims: weights and scores must be finite and not negative")
-    if (golds < 0).any() or (gold_counts < 0).any():
-        raise KernelError("claims: a negative number of gold claims")
-    hits = score > 0
-    nested = hits & (parent >= 0)
-    below = np.bincount(parent[nested], minlength=golds.size)
-    main = np.bincount(-1 - parent[hits & (parent < 0)], minlength=gold_counts.size)
-    # A wrong claim has no gold claim, so nothing is known of what its subclaims could match.
-    if (main > gold_counts).any() or (below > golds)[hits].any():
-        raise KernelError("claims: more are scored above 0 than there are gold claims to match")
 
 
 @compiled
@@ -316,8 +272,7 @@ class ClaimPairs(msgspec.Struct, frozen=True):
     def from_matrices(cls, matrices: Sequence[ArrayLike]) -> "ClaimPairs":
         """From one matrix `[predicted, gold]` per problem: a pair may be matched if its entry is above 0 (NaN is not).
 
-        Raises:
-            KernelError: what is not a matrix, or an infinite entry.
+        Raises KernelError for what is not a matrix, or an infinite entry.
         """
         given = [as_scores(matrix, 2, f"problem {number}") for number, matrix in enumerate(matrices)]
         rows = np.array([matrix.shape[0] for matrix in given], dtype=np.int64)
@@ -353,14 +308,22 @@ class OverlapScores(msgspec.Struct, frozen=True):
     jaccard: Floats
 
 
-def match_greedy(pairs: ClaimPairs) -> Matching:
-    """Predicted claims in order, each with the first gold claim still free."""
-    return _match(pairs, match_in_order, 2)
-
-
 def match_cardinality(pairs: ClaimPairs) -> Matching:
     """As many pairs as possible."""
-    return _match(pairs, match_most, 20)
+    _validated(pairs)
+    rows, edges = pairs.row_offsets, pairs.edge_offsets
+    matched = np.full(int(rows[-1]), -1, np.int64)
+
+    def match(span: tuple[int, int]) -> None:
+        start, stop = span
+        top, end = rows[start], rows[stop]
+        golds = pairs.gold_counts[start:stop]
+        match_most(rows[start : stop + 1] - top, golds, edges[top : end + 1], pairs.golds, matched[top:end])
+
+    problems = pairs.gold_counts.size
+    in_threads(match, spans(problems, 20 * (1 + pairs.golds.size // max(1, problems))))
+    found = np.concatenate([[0], np.cumsum(matched >= 0)])
+    return Matching(matched, found[rows[1:]] - found[rows[:-1]])
 
 
 def coverage(pairs: ClaimPairs) -> OverlapScores:
@@ -378,8 +341,7 @@ def coverage(pairs: ClaimPairs) -> OverlapScores:
 def overlap(predicted: ArrayLike, gold: ArrayLike, common: ArrayLike) -> OverlapScores:
     """Precision, recall, F1 and Jaccard from the sizes of sets and of what they share, `[P]` each.
 
-    Raises:
-        KernelError: shapes that differ, or more shared than there is.
+    Raises KernelError for shapes that differ, or more shared than there is.
     """
     sizes = [
         as_scores(size, 1, name)
@@ -395,22 +357,6 @@ def overlap(predicted: ArrayLike, gold: ArrayLike, common: ArrayLike) -> Overlap
         recall = np.where(b > 0, both / b, np.nan)
         jaccard = np.where(b > 0, both / (a + b - both), np.nan)
     return OverlapScores(precision, recall, f1_of(precision, recall), jaccard)
-
-
-def count_common(
-    first: Sequence[ArrayLike], second: Sequence[ArrayLike]
-) -> tuple[Integers, Integers, Integers]:
-    """Sizes of P pairs of sets of whole numbers and of what they share; repeated numbers count once.
-
-    Raises:
-        KernelError: different numbers of sets.
-    """
-    if len(first) != len(second):
-        raise KernelError(f"{len(first)} sets against {len(second)}")
-    sets = [[np.unique(np.asarray(numbers, dtype=np.int64)) for numbers in side] for side in (first, second)]
-    offsets = [_offsets(np.array([numbers.size for numbers in side], dtype=np.int64)) for side in sets]
-    flat = [np.concatenate([np.empty(0, np.int64), *side]) for side in sets]
-    return np.diff(offsets[0]), np.diff(offsets[1]), _common(flat[0], offsets[0], flat[1], offsets[1])
 
 
 def _validated(pairs: ClaimPairs) -> ClaimPairs:
@@ -429,29 +375,6 @@ def _validated(pairs: ClaimPairs) -> ClaimPairs:
     if not _edges_fit(rows, pairs.gold_counts, edges, pairs.golds):
         raise KernelError("pairs: a gold claim that does not exist")
     return pairs
-
-
-Matcher = Callable[[Integers, Integers, Integers, Columns, Integers], None]
-
-
-def _match(pairs: ClaimPairs, matcher: Matcher, work: int) -> Matching:
-    """Runs a matcher over spans of problems; `work`: steps an edge takes, roughly."""
-    _validated(pairs)
-    rows, edges = pairs.row_offsets, pairs.edge_offsets
-    matched = np.full(int(rows[-1]), -1, np.int64)
-
-    def match(span: tuple[int, int]) -> None:
-        start, stop = span
-        top, end = rows[start], rows[stop]
-        out = matched[top:end]
-        offsets = rows[start : stop + 1] - top
-        golds = pairs.gold_counts[start:stop]
-        matcher(offsets, golds, edges[top : end + 1], pairs.golds, out)
-
-    problems = pairs.gold_counts.size
-    in_threads(match, spans(problems, work * (1 + pairs.golds.size // max(1, problems))))
-    found = np.concatenate([[0], np.cumsum(matched >= 0)])
-    return Matching(matched, found[rows[1:]] - found[rows[:-1]])
 
 
 def _offsets(counts: Integers) -> Integers:
@@ -502,21 +425,3 @@ def _covered(
                 seen[golds[edge]] = True
         golds_covered[problem] = seen.sum()
     return rows_covered, golds_covered
-
-
-@compiled
-def _common(first: Integers, first_offsets: Integers, second: Integers, second_offsets: Integers) -> Integers:
-    """Elements shared by each pair of sorted runs without repetition."""
-    common = np.zeros(first_offsets.size - 1, np.int64)
-    for problem in range(common.size):
-        i, j = first_offsets[problem], second_offsets[problem]
-        while i < first_offsets[problem + 1] and j < second_offsets[problem + 1]:
-            if first[i] == second[j]:
-                common[problem] += 1
-                i += 1
-                j += 1
-            elif first[i] < second[j]:
-                i += 1
-            else:
-                j += 1
-    return common

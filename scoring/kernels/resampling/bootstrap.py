@@ -24,6 +24,7 @@ from adjudge.scoring.kernels.base.arrays import (
     Integers,
     KernelError,
     as_scores,
+    as_share,
     compiled,
     fused,
     in_threads,
@@ -35,18 +36,6 @@ from adjudge.scoring.kernels.resampling.intervals import (
     sorted_rows,
 )
 from adjudge.scoring.kernels.resampling.rankings import descending_midranks, rankings
-
-__all__ = [
-    "Bootstrap",
-    "BootstrapPart",
-    "RankAgreement",
-    "among",
-    "bootstrap",
-    "bootstrap_part",
-    "clipped",
-    "mean_of",
-    "merge",
-]
 
 _TILE = 128  # resamples drawn at a time
 _BLOCK = 512  # tasks whose counts stay in the cache while every system is summed
@@ -139,11 +128,7 @@ def _weighted_sums(values: Floats, counts: streams.Counts) -> Floats:
 
 @compiled
 def _scored_counts(
-    starts: Integers,
-    listed: Integers,
-    lists_scored: Flags,
-    n_tasks: int,
-    counts: streams.Counts,
+    starts: Integers, listed: Integers, lists_scored: Flags, n_tasks: int, counts: streams.Counts
 ) -> Floats:
     """How many of a resample's draws are scored, for each system: `[S, lanes]`."""
     systems, lanes = lists_scored.size, counts.shape[1]
@@ -311,7 +296,7 @@ def bootstrap(
     clip: the ends between which the statistic is held, of the scores and of every resample.
     Raises KernelError for other shapes, infinite values, no resamples, or a level outside (0, 1).
     """
-    _check_level(level)
+    as_share(level, "level")
     part = bootstrap_part(
         scores, denominators=denominators, strata=strata, first=0, count=resamples, seed=seed, threads=threads
     )
@@ -356,7 +341,7 @@ def merge(
 
     Raises KernelError if they overlap, leave a gap, or come from other scores, strata or another seed.
     """
-    _check_level(level)
+    as_share(level, "level")
     ordered = sorted(parts, key=lambda part: part.first)
     if not ordered:
         raise KernelError("no parts to merge")
@@ -364,7 +349,11 @@ def merge(
     for part in ordered:
         if part.first != end:
             raise KernelError(f"a part begins at resample {part.first}, expected {end}")
-        if not _same_source(part, ordered[0]):
+        same = (part.seed, part.n_tasks) == (ordered[0].seed, ordered[0].n_tasks) and all(
+            np.array_equal(getattr(part, name), getattr(ordered[0], name), equal_nan=True)
+            for name in ("n_used", "estimate", "acceleration")
+        )
+        if not same:
             raise KernelError(f"the part at resample {part.first} comes from other scores, strata or seed")
         end += part.means.shape[1]
     means = np.concatenate([part.means for part in ordered], axis=1) if len(ordered) > 1 else ordered[0].means
@@ -413,8 +402,20 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
     estimate, n_used = source.estimate, source.n_used
     single = n_used < 2  # one task says nothing of the spread
     ordered, defined = sorted_rows(means, threads)
-    percentile, bca = _system_intervals(ordered, defined, source, level)
-    percentile[single] = bca[single] = np.nan
+    shares = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    percentile, bca = np.empty((2, estimate.size, 2))
+    errors = np.full(estimate.size, np.nan)
+    for system, n in enumerate(defined.tolist()):
+        values, centre, skew = (
+            ordered[system, :n],
+            float(estimate[system]),
+            float(source.acceleration[system]),
+        )
+        percentile[system] = quantiles(values, shares)
+        bca[system] = quantiles(values, bca_shares(values, centre, skew, level))
+        if n > 1:
+            errors[system] = np.std(values, ddof=1)
+    percentile[single] = bca[single] = errors[single] = np.nan
     difference_interval = difference_intervals(means, level, threads)
     difference_interval[single] = difference_interval[:, single] = np.nan
     present = np.flatnonzero(~np.isnan(estimate))
@@ -429,7 +430,7 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
         n_used=n_used,
         defined=defined,
         estimate=estimate,
-        standard_error=_standard_errors(ordered, np.where(single, 0, defined)),
+        standard_error=errors,
         percentile=percentile,
         bca=bca,
         difference=estimate[:, None] - estimate[None, :],
@@ -439,20 +440,6 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
         ranked=int(rank_counts[present[0]].sum()) if present.size else 0,
         tau=_rank_agreement(ranking.tau, level),
         rho=_rank_agreement(ranking.rho, level),
-    )
-
-
-def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
-        raise KernelError(f"level {level}: not between 0 and 1")
-
-
-def _same_source(part: BootstrapPart, other: BootstrapPart) -> bool:
-    return (
-        (part.seed, part.n_tasks) == (other.seed, other.n_tasks)
-        and np.array_equal(part.n_used, other.n_used)
-        and np.array_equal(part.estimate, other.estimate, equal_nan=True)
-        and np.array_equal(part.acceleration, other.acceleration, equal_nan=True)
     )
 
 
@@ -502,29 +489,6 @@ def _acceleration(given: _Input, estimate: Floats) -> Floats:
     spread = squares.sum(axis=1)
     skewness = (squares * influence).sum(axis=1) / np.where(spread > 0.0, spread, 1.0) ** 1.5
     return np.asarray(skewness / 6.0, dtype=np.float64)
-
-
-def _system_intervals(
-    ordered: Floats, defined: Integers, source: BootstrapPart, level: float
-) -> tuple[Floats, Floats]:
-    shares = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    percentile, bca = np.empty((ordered.shape[0], 2)), np.empty((ordered.shape[0], 2))
-    for system, n in enumerate(defined.tolist()):
-        values = ordered[system, :n]
-        corrected = bca_shares(
-            values, float(source.estimate[system]), float(source.acceleration[system]), level
-        )
-        percentile[system] = quantiles(values, shares)
-        bca[system] = quantiles(values, corrected)
-    return percentile, bca
-
-
-def _standard_errors(ordered: Floats, defined: Integers) -> Floats:
-    errors = np.full(len(ordered), np.nan)
-    for system, n in enumerate(defined.tolist()):
-        if n > 1:
-            errors[system] = np.std(ordered[system, :n], ddof=1)
-    return errors
 
 
 def _rank_agreement(values: Floats, level: float) -> RankAgreement:

@@ -26,8 +26,6 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
-__all__ = ["leave_one_out"]
-
 _TILE = 128  # resamples transposed at a time
 
 
@@ -154,13 +152,7 @@ def _rank_one(
 
 @compiled
 def _rank_resamples(
-    means: Floats,
-    begin: int,
-    end: int,
-    group_starts: Integers,
-    counts: Integers,
-    tau: Floats,
-    rho: Floats,
+    means: Floats, begin: int, end: int, group_starts: Integers, counts: Integers, tau: Floats, rho: Floats
 ) -> None:
     """Ranks columns `begin` to `end` of `means[S, B]`, whose rows are in the full ranking's order."""
     n = means.shape[0]
@@ -216,11 +208,8 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
 
     Without a task, the mean of a system that has no other score is its full mean.
 
-    Args:
-        scores: `[S, T]`, NaN for missing.
-
-    Raises:
-        KernelError: scores of another shape, or an infinite one.
+    scores: `[S, T]`, NaN for missing.
+    Raises KernelError for scores of another shape, or an infinite one.
     """
     values = as_scores(scores, 2)
     systems, sums, counts, tie = _ranked(values)

@@ -15,10 +15,8 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store.scorecards import RIVAL
 from adjudge.scoring.contract.case import Task
 
-__all__ = ["chosen_dataset", "chosen_runs", "chosen_tasks"]
 
-
-class Attributes(Protocol):
+class _Attributes(Protocol):
     """The attributes that tasks are chosen by."""
 
     @property
@@ -88,7 +86,7 @@ def chosen_runs(
     return chosen, left
 
 
-def _tasks(select: Select, tasks: Mapping[str, Attributes]) -> dict[str, None]:
+def _tasks(select: Select, tasks: Mapping[str, _Attributes]) -> dict[str, None]:
     """The ids of the chosen tasks, in order."""
     ids = [str(one) for one in select.tasks]
     _known("tasks", ids, tasks)

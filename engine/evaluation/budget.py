@@ -10,8 +10,6 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import LimitReached
 from adjudge.judges import Usage
 
-__all__ = ["Budget", "Spent", "cost_of"]
-
 
 def cost_of(usage: Usage, price: Price | None) -> float:
     """The cost of the tokens of `usage`; 0 without a price."""

@@ -21,8 +21,6 @@ from adjudge.scoring.contract.protocol import Comparing
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.kernels.comparison.strengths import most_telling
 
-__all__ = ["Rounds"]
-
 ROUNDS = 20
 
 

@@ -17,8 +17,6 @@ from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.kernels.comparison.confidence_sequences import confidence_sequence
 
-__all__ = ["BATCHES", "Resolver"]
-
 BATCHES = 20  # of equal size, at most
 
 

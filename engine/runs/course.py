@@ -12,11 +12,8 @@ from adjudge.scoring.contract.protocol import Comparing
 from adjudge.scoring.contract.scorecard import Scorecard
 
 if TYPE_CHECKING:
-    from adjudge.engine.work.resolver import Resolver
-    from adjudge.engine.work.tournament import Rounds
-
-
-__all__ = ["Course"]
+    from adjudge.engine.runs.resolver import Resolver
+    from adjudge.engine.runs.tournament import Rounds
 
 
 class Course:
@@ -62,7 +59,7 @@ class Course:
 def _resolver(config: RunConfig, dataset: Dataset) -> "Resolver | None":
     if (stop := config.resolved.stop) is None:
         return None
-    from adjudge.engine.work.resolver import Resolver
+    from adjudge.engine.runs.resolver import Resolver
 
     return Resolver(stop, config, dataset)
 
@@ -70,6 +67,6 @@ def _resolver(config: RunConfig, dataset: Dataset) -> "Resolver | None":
 def _rounds(config: RunConfig, dataset: Dataset) -> "Rounds | None":
     if (comparing := config.resolved.comparing) is None:
         return None
-    from adjudge.engine.work.tournament import Rounds
+    from adjudge.engine.runs.tournament import Rounds
 
     return Rounds(comparing, config, dataset)
