@@ -292,7 +292,7 @@ def test_samples_that_are_declared_are_due() -> None:
     assert (able.value, able.coverage, able.flagged) == (pytest.approx(0.8), 0.75, True)
 
 
-def test_number_ranked_by_is_the_low_one_and_the_published_one_stands_beside_it() -> None:
+def test_low_number_ranks_and_the_published_one_stands_beside() -> None:
     """A report that hides most of its parts: what is left of them is all right."""
     hiding = {**scored(1.0), "low": 0.2, "high": 1.0, "answered": 10, "parts": 10}
     rows: Rows = {("able", str(task), 0): {"score": hiding} for task in range(20)}

@@ -184,11 +184,11 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
         agreement = judge_agreement(first, second)
         shared = np.flatnonzero(~np.isnan(first + second).all(axis=0))
 
-        def redrawn(tasks: Tasks, first: Floats = first, second: Floats = second) -> Figures:
-            return {
-                **_of_judges(first[:, tasks], second[:, tasks]),
-                **_correlated(*_means(first[:, tasks], second[:, tasks])),
-            }
+        def redrawn(
+            tasks: Tasks, first: Floats = first, second: Floats = second, ranks: bool = name in heads
+        ) -> Figures:
+            one, other = first[:, tasks], second[:, tasks]
+            return _of_judges(one, other) | (_correlated(*_means(one, other)) if ranks else {})
 
         systems = [one for one in matrix.systems if one in others[name].systems]
         found.append(

@@ -254,7 +254,7 @@ def _due(every: Sequence[Measured]) -> tuple[list[Measured], list[str]]:
         f"{one.protocol} {one.metric.table or one.metric.name}: left out: no task has the gold for it"
         f"{f' ({one.metric.gold})' if one.metric.gold else ''}"
         for one in every
-        if one.name not in names and ((one.protocol, one.metric.table) not in tables or one.metric.headline)
+        if one.name not in names and (one.protocol, one.metric.table) not in tables
     )
     return due, list(without)
 
