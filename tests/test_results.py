@@ -82,7 +82,7 @@ def written(file: Path, rows: list[Row]) -> Path:
 
 def figures(found: ImportResult) -> dict[tuple[str, str], float | None]:
     return {
-        (metric.metric, row.system): row.value
+        (metric.metric, row.system): row.as_published
         for metric in found.leaderboard.metrics
         for row in metric.standings
     }
@@ -136,7 +136,7 @@ def test_fact_results_survive_import_and_export(tmp_path: Path) -> None:
     folder = fact_folder(tmp_path / "results")
     found = import_results(folder, DRB, tmp_path / "run")
     assert (found.scorecards, found.unscored, found.pages) == (4, 1, 2)
-    assert figures(found)["supported", "one"] == 3 / 4
+    assert figures(found)["supported", "one"] == 1.0  # over the three tasks that state it
     export_run(tmp_path / "run", DRB, tmp_path / "out")
     assert same_files(tmp_path / "out", folder) == 5
 
