@@ -331,7 +331,11 @@ def test_exported_runs_are_imported_with_their_figures(
     export_run(tmp_path / "run", benchmark, tmp_path / "out")
     import_results(tmp_path / "out", benchmark, tmp_path / "again")
     mine, again = (
-        {(m.metric, row.system): row.value for m in build_leaderboard([run]).metrics for row in m.standings}
+        {
+            (m.metric, row.system): row.as_published
+            for m in build_leaderboard([run]).metrics
+            for row in m.standings
+        }
         for run in (tmp_path / "run", tmp_path / "again")
     )
     same = [key for key in again if key[0] in metrics]
