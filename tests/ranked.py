@@ -49,7 +49,12 @@ def unscored(low: float | None, high: float | None, reason: str = "judge_timeout
 
 
 def board(rows: Rows, tasks: int, **more: Any) -> Leaderboard:
-    flat = [
+    return leaderboard_of([record(tasks, **more)], flat(rows), Few())
+
+
+def flat(rows: Rows) -> pa.Table:
+    """The rows of scores.parquet."""
+    made = [
         {
             "protocol": "made",
             "system": system,
@@ -63,8 +68,7 @@ def board(rows: Rows, tasks: int, **more: Any) -> Leaderboard:
         for (system, task, sample), metrics in rows.items()
         for metric, row in metrics.items()
     ]
-    table = pa.Table.from_pylist(flat, schema=pa.schema(list(SCORE_TYPES.items())))
-    return leaderboard_of([record(tasks, **more)], table, Few())
+    return pa.Table.from_pylist(made, schema=pa.schema(list(SCORE_TYPES.items())))
 
 
 shares = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])

@@ -41,7 +41,7 @@ def fact_row(task: int, verdicts: dict[str, list[str]]) -> Row:
 
 def figures(found: ImportResult) -> dict[tuple[str, str], float | None]:
     return {
-        (metric.metric, row.system): row.value
+        (metric.metric, row.system): row.as_published
         for metric in found.leaderboard.metrics
         for row in metric.standings
     }
@@ -62,3 +62,10 @@ def dr3_result(
     row = {"metric_name": metric, "score": score, "weight": 1.0, "details": details}
     text = json.dumps(row, ensure_ascii=False, indent=2)
     (folder / f"eval_{metric}_{time}.json").write_text(text, encoding="utf-8")
+
+
+def written(file: Path, rows: list[Row]) -> Path:
+    """Rows as the benchmarks' code writes them."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return file

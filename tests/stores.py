@@ -1,6 +1,7 @@
 """Stores with made-up judgments, for tests."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ class Ask(Question[Verdict], frozen=True, kw_only=True):
     answer = Verdict
 
 
+LONG = 3600.0  # seconds until a part is written by itself
 QUESTION = Ask(context=Context.of(note="x"))
 
 
@@ -74,3 +76,18 @@ def cards(folder: Path, *systems: str) -> Place:
     for system in systems:
         asyncio.run(write(system))
     return place
+
+
+def journal_files(folder: Path) -> list[Path]:
+    return sorted((folder / "judgments").glob(".*.journal"))
+
+
+async def killed(folder: Path, *rows) -> bytes:
+    """A store in `folder` whose writer was killed after putting `rows`; its journal's bytes."""
+    live = folder.parent / f"{folder.name}-live"
+    store = await opened(live, flush_seconds=LONG)
+    for row in rows:
+        store.put(row)
+    shutil.copytree(live, folder)  # as it is now, and nobody holds the copy
+    await store.close()
+    return journal_files(folder)[0].read_bytes()

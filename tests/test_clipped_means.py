@@ -25,10 +25,12 @@ def rows(values: np.ndarray) -> MetricRows:
         system=np.repeat(np.arange(systems), tasks),
         task=np.tile(np.arange(tasks), systems),
         reason=np.isnan(flat).astype(np.int64),
-        answer=np.zeros(flat.size, np.int64),
+        sample=np.zeros(flat.size, np.int64),
         values=flat,
         low=np.where(np.isnan(flat), np.nan, flat),
         high=np.where(np.isnan(flat), np.nan, flat),
+        answered=(~np.isnan(flat)).astype(np.int64),
+        parts=np.ones(flat.size, np.int64),
     )
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.config.yaml_file import load_yaml
-from tests.test_cli import one_line, run
+from tests.commands import one_line, run
 from tests.worlds import world
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(

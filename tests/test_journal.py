@@ -25,24 +25,7 @@ from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
 from adjudge.engine.store.upkeep import compact, contents
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
-from tests.stores import QUESTION, judgment, opened, parts, stored_keys
-
-LONG = 3600.0  # seconds until a part is written by itself
-
-
-def journal_files(folder: Path) -> list[Path]:
-    return sorted((folder / "judgments").glob(".*.journal"))
-
-
-async def killed(folder: Path, *rows) -> bytes:
-    """A store in `folder` whose writer was killed after putting `rows`; its journal's bytes."""
-    live = folder.parent / f"{folder.name}-live"
-    store = await opened(live, flush_seconds=LONG)
-    for row in rows:
-        store.put(row)
-    shutil.copytree(live, folder)  # as it is now, and nobody holds the copy
-    await store.close()
-    return journal_files(folder)[0].read_bytes()
+from tests.stores import LONG, QUESTION, journal_files, judgment, killed, opened, parts, stored_keys
 
 
 async def write_one_more(folder: Path, key: int) -> None:

@@ -12,9 +12,8 @@ import pytest
 
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import contents
-from tests.test_cli import run
-from tests.test_journal import killed
-from tests.test_store import judgment
+from tests.commands import run
+from tests.stores import judgment, killed
 from tests.worlds import world
 
 DOCS = Path(__file__).parents[1] / "docs" / "operations.md"

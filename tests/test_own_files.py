@@ -17,8 +17,8 @@ from adjudge.engine.formats.recorded import folder_name
 from adjudge.engine.runs.items import Label, read_labels
 from adjudge.engine.viewer.labelling import LabelFile
 from adjudge.fetchers.files import MADE, file_name, own_files, write_new, write_whole
-from tests.test_cli import one_line, run
-from tests.test_results import race_row, written
+from tests.commands import one_line, run
+from tests.result_folders import race_row, written
 from tests.worlds import ADJUDGE, world
 
 FOREIGN = b"\x00\xffsomebody else's\n"

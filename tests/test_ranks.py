@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +11,8 @@ from hypothesis import strategies as st
 from adjudge.engine.runs.board import Leaderboard, Standing
 from adjudge.engine.runs.record import TaskRecord
 from adjudge.engine.statistics.build import leaderboard_of
-from adjudge.engine.store.scorecards import SCORE_TYPES
+from adjudge.engine.tables.standings import Ranking, standings
+from adjudge.scoring.contract.scorecard import Metric
 from tests.ranked import (
     METRICS,
     SYSTEMS,
@@ -20,7 +20,9 @@ from tests.ranked import (
     Rows,
     board,
     failures,
+    flat,
     record,
+    reports,
     scored,
     unscored,
     worlds,
@@ -121,7 +123,7 @@ def test_system_below_coverage_is_listed_underneath_unranked() -> None:
 def test_unscored_others_make_no_minimum_the_first() -> None:
     """Reports without citations are scored 0 without a page; empty ones take the minimum without a judge."""
     found = simple({"able": [0.0] * 20, "baker": [None] * 20, "charlie": [1.0] + [None] * 19})
-    assert ranks(found) == {"able": 2.5, "charlie": None, "baker": None}
+    assert ranks(found) == {"able": 2, "charlie": None, "baker": None}
 
 
 def test_no_ranking_says_why() -> None:
@@ -153,15 +155,7 @@ def test_missing_report_counts_as_the_worst_of_its_task() -> None:
     made = msgspec.structs.replace(record(2), tasks={"0": penalised, "1": penalised})
     table = board(rows, 2)
     assert {row.system: row.value for _, _, row in every(table)}["able"] == -0.25
-    flat = pa.Table.from_pylist(
-        [
-            {"protocol": "made", "system": key[0], "task_id": key[1], "sample": 0, "repeat": 0, "metric": "score",
-             "status": "scored", **row["score"]}
-            for key, row in rows.items()
-        ],
-        schema=pa.schema(list(SCORE_TYPES.items())),
-    )  # fmt: skip
-    found = leaderboard_of([made], flat, Few())
+    found = leaderboard_of([made], flat(rows), Few())
     assert {row.system: row.value for _, _, row in every(found)} == {
         "able": -0.75,
         "baker": -0.5,
@@ -169,12 +163,133 @@ def test_missing_report_counts_as_the_worst_of_its_task() -> None:
     }
 
 
-def test_missing_sample_counts_as_the_worst() -> None:
+def test_a_task_is_due_once_whatever_the_samples_of_others() -> None:
+    rows: Rows = {("able", "0", sample): {"score": scored(float(sample == 0))} for sample in range(4)}
+    rows |= {("able", "1", sample): {"score": scored(1.0)} for sample in range(2)}
+    (metric,) = board(rows, 2).metrics
+    able = metric.standings[0]
+    assert (able.system, able.n_total, able.n_scored) == ("able", 6, 6)
+    assert (able.value, able.coverage) == (pytest.approx((0.25 + 1.0) / 2), 1.0)
+
+
+def test_samples_that_are_declared_are_due() -> None:
     rows: Rows = {
         ("able", str(task), sample): {"score": scored(0.8)} for task in range(2) for sample in range(2)
     }
     del rows["able", "1", 1]
-    (metric,) = board(rows, 2).metrics
+    config = msgspec.structs.replace(record(2).config, samples=2)
+    made = msgspec.structs.replace(record(2), config=config)
+    (metric,) = leaderboard_of([made], flat(rows), Few()).metrics
     able = metric.standings[0]
-    assert (able.system, able.n_total, able.n_scored) == ("able", 4, 3)
-    assert (able.value, able.coverage) == (pytest.approx(0.6), 0.75)
+    assert (able.n_total, able.n_scored, able.unscored) == (4, 3, {"not_submitted": 1})
+    assert (able.value, able.coverage, able.flagged) == (pytest.approx(0.8), 0.75, True)
+
+
+def test_low_number_ranks_and_the_published_one_stands_beside() -> None:
+    """A report that hides most of its parts: what is left of them is all right."""
+    hiding = {**scored(1.0), "low": 0.2, "high": 1.0, "answered": 10, "parts": 10}
+    rows: Rows = {("able", str(task), 0): {"score": hiding} for task in range(20)}
+    rows |= {("baker", str(task), 0): {"score": scored(0.8)} for task in range(20)}
+    found = board(rows, 20)
+    (metric,) = found.metrics
+    baker, able, charlie = metric.standings
+    assert (able.system, able.value, able.as_published, able.rank) == ("able", pytest.approx(0.2), 1.0, 2)
+    assert (baker.value, baker.as_published, baker.rank) == (pytest.approx(0.8), pytest.approx(0.8), 1)
+    assert charlie.rank is None
+    head = standings(Ranking.alone(metric))
+    column = [one.name for one in head.columns].index("as published")
+    assert [row[column].text for row in head.rows][:2] == ["0.80", "1.00"]
+
+
+@pytest.mark.parametrize(("answered", "ranked"), [(96, True), (95, True), (94, False)])
+def test_parts_that_are_missing_count_in_coverage(answered: int, ranked: bool) -> None:
+    partly = {**scored(0.9), "low": 0.85, "high": 0.95, "answered": answered, "parts": 100}
+    rows: Rows = {("able", str(task), 0): {"score": partly} for task in range(4)}
+    (metric,) = board(rows, 4).metrics
+    able = metric.standings[0]
+    assert able.coverage == pytest.approx(answered / 100)
+    assert (able.rank is not None, able.bound_high) == (ranked, pytest.approx(0.95))
+
+
+def test_counts_and_resources_are_means_over_what_is_known() -> None:
+    kinds = (Metric(name="score", headline=True), Metric(name="words", best=None, kind="resource"))
+    rows: Rows = {
+        ("able", str(task), 0): {"score": scored(1.0), **({"words": scored(3.0)} if task else {})}
+        for task in range(3)
+    }
+    made = msgspec.structs.replace(record(3), metrics={"made": kinds})
+    found = {one.metric: one for one in leaderboard_of([made], flat(rows), Few()).metrics}
+    able = found["words"].standings[0]
+    assert (able.system, able.value, able.n_scored, able.n_total) == ("able", 3.0, 2, 3)
+    assert not able.flagged and not able.open
+
+
+def test_a_metric_is_due_on_the_tasks_that_have_its_gold() -> None:
+    kinds = (Metric(name="plan", headline=True, table="a", gold="plan"),
+             Metric(name="works", headline=True, table="b", gold="references"))  # fmt: skip
+    rows: Rows = {
+        (system, str(task), 0): {
+            "plan": scored(1.0),
+            "works": scored(0.5) if task < 2 else unscored(0.0, 1.0, "gold_missing"),
+        }
+        for system in SYSTEMS
+        for task in range(3)
+    }
+    lacks = TaskRecord("en", "", undue={"made": ("works",)})
+    tasks = {"0": TaskRecord("en", ""), "1": TaskRecord("en", ""), "2": lacks, "3": lacks}
+    made = msgspec.structs.replace(record(0), metrics={"made": kinds}, tasks=tasks)
+    found = {one.metric: one for one in leaderboard_of([made], flat(rows), Few()).metrics}
+    assert {name: (one.n_tasks, one.n_without_gold) for name, one in found.items()} == {
+        "plan": (4, 0),
+        "works": (2, 2),
+    }
+    assert found["plan"].standings[0].value == 0.75 and found["works"].standings[0].value == 0.5
+    none = {key: {**row, "works": unscored(0.0, 1.0, "gold_missing")} for key, row in rows.items()}
+    board_ = leaderboard_of([made], flat(none), Few())
+    assert [one.metric for one in board_.metrics] == ["plan"]
+    assert "made b: left out: no task has the gold for it (references)" in board_.notes
+
+
+def test_equals_share_the_best_rank_and_show_it() -> None:
+    found = simple({"able": [1.0] * 20, "baker": [1.0] * 20, "charlie": [0.0] * 20})
+    rows = found.metrics[0].standings
+    assert [(row.rank, row.midrank, row.place) for row in rows] == [
+        (1, 1.5, "1="),
+        (1, 1.5, "1="),
+        (3, 3, "3"),
+    ]
+
+
+def test_two_tasks_claim_nothing_anywhere() -> None:
+    found = simple({"able": [1.0] * 2, "baker": [0.5] * 2, "charlie": [0.0, 0.01]}, tasks=2)
+    (metric,) = found.metrics
+    assert {row.tier for row in metric.standings} == {1}
+    assert {(row.rank_low, row.rank_high) for row in metric.standings} == {(1, 3)}
+    assert metric.detail is not None
+    assert all(pair.p == 0.5 and pair.low is None for pair in metric.detail.pairs)
+    assert metric.standings[0].low is None  # equal scores say nothing of their spread
+
+
+@settings(max_examples=40)
+@given(worlds(), st.data())
+def test_adding_a_system_changes_nobody_elses_figures(
+    world: tuple[int, Rows, Rows, str], data: st.DataObject
+) -> None:
+    tasks, _, after, _ = world
+    added: Rows = {
+        ("delta", str(task), sample): data.draw(reports())
+        for task in range(tasks)
+        for sample in range(data.draw(st.integers(0, 3)))
+    }
+    changing = {"rank", "midrank", "rank_low", "rank_high", "tier"}
+    figures = [name for name in Standing.__struct_fields__ if name not in changing]
+    was = {(name, row.system): row for name, _, row in every(board(after, tasks))}
+    for name, _, row in every(board({**added, **after}, tasks)):
+        if row.system != "delta":
+            old = was[name, row.system]
+            for one in figures:
+                # Resamples are sums on a grid that is fine enough for all systems: only its rounding may differ.
+                same = getattr(old, one)
+                assert getattr(row, one) == (
+                    pytest.approx(same, abs=1e-9) if isinstance(same, float) else same
+                )

@@ -32,7 +32,7 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
 from tests.examples import shipped
 from tests.layouts import lines
-from tests.result_folders import DRB, Row, dr3_result, fact_row, figures, race_row, same_files
+from tests.result_folders import DRB, Row, dr3_result, fact_row, figures, race_row, same_files, written
 
 FACT_ROWS = [
     fact_row(1, {"https://a.example/x": ["supported", "unsupported"], "https://b.example/": ["unknown"]}),
@@ -40,13 +40,6 @@ FACT_ROWS = [
     fact_row(3, {"https://a.example/x": ["supported", "supported"], "doi:10.1/x": ["unsupported"]}),
 ]
 FACT_FIGURES = "total_citations: 2.5\ntotal_valid_citations: 1.5\nvalid_rate: 0.6\n"
-
-
-def written(file: Path, rows: list[Row]) -> Path:
-    """Rows as the benchmarks' code writes them."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return file
 
 
 # RACE and FACT
@@ -89,7 +82,7 @@ def test_fact_results_survive_import_and_export(tmp_path: Path) -> None:
     folder = fact_folder(tmp_path / "results")
     found = import_results(folder, DRB, tmp_path / "run")
     assert (found.scorecards, found.unscored, found.pages) == (4, 1, 2)
-    assert figures(found)["supported", "one"] == 3 / 4
+    assert figures(found)["supported", "one"] == 1.0  # over the three tasks that state it
     export_run(tmp_path / "run", DRB, tmp_path / "out")
     assert same_files(tmp_path / "out", folder) == 5
 
@@ -313,7 +306,11 @@ def test_exported_runs_are_imported_with_their_figures(
     export_run(tmp_path / "run", benchmark, tmp_path / "out")
     import_results(tmp_path / "out", benchmark, tmp_path / "again")
     mine, again = (
-        {(m.metric, row.system): row.value for m in build_leaderboard([run]).metrics for row in m.standings}
+        {
+            (m.metric, row.system): row.as_published
+            for m in build_leaderboard([run]).metrics
+            for row in m.standings
+        }
         for run in (tmp_path / "run", tmp_path / "again")
     )
     same = [key for key in again if key[0] in metrics]

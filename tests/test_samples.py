@@ -1,7 +1,8 @@
-"""The best of several samples, against every choice of them, and on the leaderboard."""
+"""The best of several samples, against every choice of them, how samples scatter, and both on the leaderboard."""
 
 from itertools import combinations
 from pathlib import Path
+from statistics import stdev
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,57 +10,91 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.statistics.analysis import best_of_samples
+from adjudge.engine.runs.scores import MetricRows, metric_rows
+from adjudge.engine.statistics.analysis import samples_of
 from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.store.scorecards import with_bounds
 from adjudge.engine.tables.sections import detail_tables
+from adjudge.scoring.contract.scorecard import Metric
 from tests.made_runs import made_run
 
-Row = tuple[str, str, int, float | None]
+Row = tuple[str, str, int, int, float | None]
+SCORE, LOWER = Metric(name="m"), Metric(name="m", lower_is_better=True)
 
 
-def table(*rows: Row) -> pa.Table:
-    system, task, sample, value = zip(*rows, strict=True)
-    return pa.table(
+def table(*rows: Row) -> MetricRows:
+    system, task, sample, repeat, value = zip(*rows, strict=True)
+    made = pa.table(
         {
             "protocol": ["p"] * len(rows),
-            "metric": ["m"] * len(rows),
             "system": system,
             "task_id": task,
             "sample": sample,
+            "repeat": repeat,
+            "metric": ["m"] * len(rows),
             "value": pa.array(value, pa.float64()),
+            "status": ["scored"] * len(rows),
+            "reason": pa.nulls(len(rows), pa.string()),
         }
     )
+    (found,) = metric_rows(with_bounds(made))
+    return found
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=9), st.booleans())
 def test_best_of_samples_against_all_choices(values: list[float], lower: bool) -> None:
-    found = best_of_samples(
-        table(*(("a", "t", 7 * place, value) for place, value in enumerate(values))), "p", "m", lower
-    )
-    assert [one.k for one in found] == sorted({k for k in (2, 4, 8) if k <= len(values)} | {len(values)})
-    for one in found:
-        best = [(min if lower else max)(choice) for choice in combinations(values, one.k)]
-        assert one.value == pytest.approx(sum(best) / len(best))
+    rows = table(*(("a", "t", 7 * place, 0, value) for place, value in enumerate(values)))
+    found = samples_of(rows, LOWER if lower else SCORE, {})
+    best = min if lower else max
+    assert [one.k for one in found.best_of] == list(range(1, len(values) + 1))
+    for one in found.best_of:
+        every = [best(choice) for choice in combinations(values, one.k)]
+        assert one.value == pytest.approx(sum(every) / len(every))
+        assert one.first == best(values[: one.k])
         assert (one.n_scored, one.n_tasks) == (1, 1)
+    (scatter,) = found.scatter
+    assert (scatter.samples, scatter.repeats) == (pytest.approx(stdev(values)), None)
+
+
+def test_every_k_is_over_the_same_tasks() -> None:
+    rows = [("a", "t", sample, 0, float(sample == 0)) for sample in range(4)]
+    rows += [("a", "u", sample, 0, float(sample < 2)) for sample in range(4)] + [("a", "v", 0, 0, 1.0)]
+    found = {one.k: one for one in samples_of(table(*rows), SCORE, {}).best_of}
+    assert {one.n_scored for one in found.values()} == {2}
+    assert (found[1].value, found[4].value) == (0.375, 1.0)
+    declared = samples_of(table(*rows), SCORE, {"a": 2}).best_of
+    assert [(one.k, one.n_scored) for one in declared] == [(1, 2), (2, 2)]
 
 
 def test_repeats_are_averaged_and_small_tasks_counted() -> None:
-    rows: list[Row] = [
-        ("a", "t", 0, 0.0),
-        ("a", "t", 0, 1.0),
-        ("a", "t", 3, 0.25),
-        ("a", "u", 0, 1.0),
-        ("a", "u", 1, None),
-        ("b", "t", 0, 0.125),
-    ]
-    a, b = best_of_samples(table(*rows), "p", "m")
-    assert (a.system, a.k, a.value, a.n_scored, a.n_tasks) == ("a", 2, 0.5, 1, 2)
-    assert (b.system, b.value, b.n_scored, b.n_tasks) == ("b", None, 0, 1)
+    a, b = [], []
+    for row in samples_of(
+        table(
+            ("a", "t", 0, 0, 0.0),
+            ("a", "t", 0, 1, 1.0),
+            ("a", "t", 3, 0, 0.25),
+            ("a", "u", 0, 0, 1.0),
+            ("b", "t", 0, 0, 0.125),
+        ),
+        SCORE,
+        {},
+    ).best_of:
+        (a if row.system == "a" else b).append(row)
+    assert [(one.k, one.value, one.n_scored, one.n_tasks) for one in a] == [(1, 0.375, 1, 2), (2, 0.5, 1, 2)]
+    assert b == []
 
 
 def test_one_sample_each_gives_no_result() -> None:
-    assert best_of_samples(table(("a", "t", 0, 0.5), ("b", "t", 4, 0.5)), "p", "m") == ()
-    assert best_of_samples(table(("a", "t", 0, 0.5), ("a", "t", 1, 0.5)), "p", "other") == ()
+    found = samples_of(table(("a", "t", 0, 0, 0.5), ("b", "t", 4, 0, 0.5)), SCORE, {})
+    assert (found.best_of, found.scatter) == ((), ())
+
+
+def test_samples_and_repeats_scatter_apart() -> None:
+    """Two samples, 0.2 and 0.6, whose repeats are 0.1 to either side."""
+    rows = [("a", "t", n, r, x + d) for n, x in enumerate((0.2, 0.6)) for r, d in enumerate((-0.1, 0.1))]
+    (scatter,) = samples_of(table(*rows), SCORE, {}).scatter
+    assert scatter.samples == pytest.approx(stdev((0.2, 0.6)))
+    assert scatter.repeats == pytest.approx(stdev((-0.1, 0.1)))
 
 
 def test_leaderboard_shows_best_of_samples(tmp_path: Path) -> None:
@@ -69,16 +104,16 @@ def test_leaderboard_shows_best_of_samples(tmp_path: Path) -> None:
     rows = pq.read_table(run / "scores.parquet")
     place = rows.column_names.index("sample")
     again = rows.set_column(place, "sample", pa.array([1] * rows.num_rows, rows["sample"].type))
-    better = again.set_column(
-        rows.column_names.index("value"), "value", pa.array([1.0] * rows.num_rows, pa.float64())
-    )
+    best = pa.array([1.0] * rows.num_rows, pa.float64())
+    better = again.set_column(rows.column_names.index("value"), "value", best)
     pq.write_table(pa.concat_tables([rows, better]), run / "scores.parquet")
     board = build_leaderboard([run])
     (race,) = [one for one in board.metrics if one.metric == "overall"]
     assert race.detail is not None
-    assert {(one.system, one.k, one.value) for one in race.detail.best_of} == {
+    assert {(one.system, one.k, one.value) for one in race.detail.best_of if one.k > 1} == {
         ("able", 2, 1.0),
         ("baker", 2, 1.0),
     }
     (shown,) = [one for one in detail_tables(race, board) if one.kind == "samples"]
-    assert [row[2].text for row in shown.rows] == ["100.00", "100.00"]
+    assert [one.name for one in shown.columns][:4] == ["system", "tasks", "pass@1", "pass@2"]
+    assert [row[3].text for row in shown.rows] == ["100.00 (100.00)", "100.00 (100.00)"]

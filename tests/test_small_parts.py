@@ -17,7 +17,7 @@ from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import Part
 from adjudge.engine.store.place import OPEN_FILES, housekeeping
 from adjudge.engine.store.upkeep import compact, contents
-from tests.test_store import QUESTION, judgment, opened, parts
+from tests.stores import QUESTION, judgment, opened, parts
 
 MOST = 64  # descriptors of a store
 

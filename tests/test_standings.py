@@ -86,6 +86,7 @@ def test_columns_appear_only_where_they_hold_something(folder, tmp_path):
         "value",
         "interval",
         "bounds",
+        "as published",
         "tier",
         "scored",
         "unscored",
@@ -98,5 +99,5 @@ def test_columns_appear_only_where_they_hold_something(folder, tmp_path):
     assert [column.kind for column in found.columns if column.kind not in kinds] == [
         "corrected", "corrected interval", "published",
     ]  # fmt: skip
-    shown = {row[2].text: [cell.text for cell in row[6:8]] for row in found.rows}
+    shown = {row[2].text: [cell.text for cell in row[7:9]] for row in found.rows}
     assert shown.pop("atlas") != ["-", "-"] and set(map(tuple, shown.values())) == {("-", "-")}

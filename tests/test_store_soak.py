@@ -44,7 +44,7 @@ import adjudge.engine.store.place as lease
 from adjudge.engine.store import JudgmentStore, Place, ScorecardStore, compaction, upkeep
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
-from tests.test_store import judgment
+from tests.stores import judgment
 compaction.KEPT_SECONDS = compaction.MERGED_KEPT_SECONDS = {day}
 lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 4 + 16 * {faulty}, 0.05
 place = Place.of({uri!r})

@@ -59,7 +59,8 @@ def printed(table: Table, width: int) -> str:
 def test_tables_keep_names_and_intervals_at_any_width(made: Path, width: int) -> None:
     board = build_leaderboard([made])
     ranking = rankings(board.metrics)[0]
-    compared, checked, agreed = compare(made, LONG[0], "short"), check(made, made), with_run(made, made)
+    compared, agreed = compare(made, LONG[0], "short"), with_run(made, made)
+    checked = check(made, made, system=LONG[0], against="short")
     tables = {
         standings(ranking).without("tier"): [
             *(f"[{100 * row.low:.2f}, {100 * row.high:.2f}]" for row in ranking.head.standings),
@@ -103,9 +104,9 @@ def test_sheet_leaves_out_only_what_is_spare(cells: list[str], width: int) -> No
 
 def paired(**fields: Any) -> PairedMetric:
     given: dict[str, Any] = dict.fromkeys(
-        ("mean_a", "mean_b", "difference", "low", "high", "t", "t_p", "holm_p", "wilcoxon_p")
+        ("mean_a", "mean_b", "difference", "low", "high", "p", "t", "t_p", "holm_p", "wilcoxon_p")
     )
-    counts = {"sign_flip_p": None, "cohens_d": None, "n_used": 40, "n_only_a": 0, "n_only_b": 0}
+    counts = {"cohens_d": None, "n_used": 40, "n_only_a": 0, "n_only_b": 0}
     named = {"protocol": "race", "metric": "overall", "scale": 100.0, "headline": True}
     return PairedMetric(**(given | counts | named | fields))
 
@@ -133,13 +134,21 @@ def test_comparison_ends_in_one_sentence() -> None:
     assert said(n_used=0) == "no task is scored for both A and B on race overall."
     assert "on 1 task only, too few" in said(difference=0.5, n_used=1)
     assert "(lower is better)" in said(**sure, lower_is_better=True)
+    assert "0.50 higher than B on race overall, on 5 tasks only, too few" in said(difference=0.005, n_used=5)
+    unsure = {"difference": 0.031, "holm_p": 0.4}  # equal differences have no interval
+    assert said(**unsure).endswith("which may be chance (p = 0.400 after Holm).")
+    assert said(exploratory=True) == "A and B have no metric in common that ranks."
     assert comparison_said(Comparison(run="run", a="A", b="B", metrics=())) == (
         "A and B have no metric in common."
     )
 
 
 def agreement(**fields: Any) -> MetricAgreement:
-    names = [name for name in MetricAgreement.__struct_fields__ if name not in ("intervals", "left_out")]
+    names = [
+        name
+        for name in MetricAgreement.__struct_fields__
+        if name not in ("intervals", "left_out", "rankings")
+    ]
     counts = {"n_systems": 3, "n_cases": 30, "n_pairs": 90, "n_tasks_kept": 30, "n_raters": 2}
     given: dict[str, Any] = {**dict.fromkeys(names), "protocol": "race", "metric": "overall"} | counts
     return MetricAgreement(**(given | fields))

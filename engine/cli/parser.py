@@ -273,6 +273,13 @@ def _comparisons(commands: Commands) -> None:
     add = command.add_argument
     add("a", metavar="A", help="a system")
     add("b", metavar="B", help="another system")
+    add(
+        "--metric",
+        nargs="+",
+        default=[],
+        metavar="M",
+        help="only these, such as race.overall (default: all; those that rank are corrected for their number)",
+    )
 
     summary = "check that a run scores no worse than a baseline (exit code 4 if it does)"
     command = _add(commands, "check", summary, tables=True, of_run=True)

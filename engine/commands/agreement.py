@@ -24,6 +24,9 @@ _AGREEMENTS = (
     "par opc par_people pooled_rho pooled_r alpha kappa_quadratic kappa icc_2_k icc_1_1 fap fas par_dr3"
 ).split()
 
+_RANK_CORRELATIONS = {"tau": "Kendall's tau-b", "rho": "Spearman's rho"}
+_SWAPS = 5  # pairs that are named
+
 
 def run(options: argparse.Namespace) -> int:
     """Compare a judge with people, another judge or preferences."""
@@ -38,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
         print_as_table(options, rated, agreement_table, partial(agreement_said, whom="people"))
     else:
         judged = with_run(options.run_folder, options.other)
+        if not options.json:
+            print_as_table(options, judged, rankings_table)
         print_as_table(options, judged, agreement_table, partial(agreement_said, whom="the other judge"))
     return DONE
 
@@ -66,6 +71,55 @@ def agreement_table(found: Iterable[MetricAgreement]) -> Table:
         blocks=[cells],
         said=tuple(f"left out, because the run does not have these rated reports: {one}" for one in left_out),
     )
+
+
+def rankings_table(found: Iterable[MetricAgreement]) -> Table:
+    """The rankings by two judges side by side, for each metric that ranks, and which systems swap."""
+    blocks, said = [], []
+    for row in found:
+        own = row.rankings
+        if own is None:
+            continue
+        name = f"{row.protocol}.{row.metric}"
+        blocks.append(
+            [
+                (
+                    name if not place else "",
+                    one.system,
+                    f"{one.rank}",
+                    f"{one.mean:.4f}",
+                    f"{one.other_rank}",
+                    f"{one.other_mean:.4f}",
+                )
+                for place, one in enumerate(own.systems)
+            ]
+        )
+        swapped = ", ".join(f"{a} and {b}" for a, b in own.swaps[:_SWAPS])
+        more = f" and {len(own.swaps) - _SWAPS:,} more" if len(own.swaps) > _SWAPS else ""
+        said.append(
+            f"{name}: {len(own.swaps):,} of {plural(own.n_pairs, 'pair')} of systems swap their order"
+            f"{f' ({swapped}{more})' if swapped else ''}; {_correlation(row, 'tau', own.tau)}, "
+            f"{_correlation(row, 'rho', own.rho)}"
+        )
+    return Table.of(
+        title="Both rankings, by means over the tasks that both judges score",
+        columns=(
+            Column("metric", words=True),
+            Column("system", words=True),
+            Column("rank"),
+            Column("score"),
+            Column("other rank"),
+            Column("other score"),
+        ),
+        blocks=blocks,
+        said=said,
+    )
+
+
+def _correlation(row: MetricAgreement, name: str, value: float | None) -> str:
+    interval = row.intervals.get(name)
+    inside = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+    return f"{_RANK_CORRELATIONS[name]} {coefficient(value)}{inside}"
 
 
 def agreement_said(found: Sequence[MetricAgreement], whom: str) -> str:

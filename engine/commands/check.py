@@ -23,15 +23,18 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import FLAGGED_BELOW
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
-from adjudge.engine.runs.scores import ScoreMatrix, figure, metric_rows, values_of
+from adjudge.engine.runs.scores import MetricRows, figure, metric_rows
 from adjudge.engine.statistics.notes import differing
-from adjudge.engine.statistics.selection import Selection, selections
+from adjudge.engine.statistics.paired import Numbers, numbers_of, side_by_side
+from adjudge.engine.statistics.placement import measured
+from adjudge.engine.statistics.selection import selections
 from adjudge.engine.tables.cells import chance, number, span
 from adjudge.engine.tables.table import Column, Table
 from adjudge.fetchers.files import write_whole
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
-from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test, fewest_tasks
+from adjudge.scoring.kernels.comparison.claims import fewest_tasks
+from adjudge.scoring.kernels.comparison.drop_test import DropTest, drop_test
 from adjudge.scoring.kernels.comparison.paired_tests import holm
 
 POWER = 0.8
@@ -104,6 +107,7 @@ class _Pair(msgspec.Struct, frozen=True):
     metric: Metric
     before: np.ndarray
     after: np.ndarray
+    scored: float
 
 
 def check(
@@ -133,10 +137,10 @@ def check(
     systems = _systems(records, system, against)
     rows = [metric_rows(one.scores) for one in opened]
     same, notes = _common_tasks(records)
-    selected = [selections([record], own) for record, own in zip(records, rows, strict=True)]
-    matrices = [{(one.protocol, one.metric): one.matrix() for one in own} for own in rows]
+    due = [_due(record, own) for record, own in zip(records, rows, strict=True)]
+    numbers = [numbers_of(one.scores, record.metrics) for one, record in zip(opened, records, strict=True)]
     pairs = [
-        _pair(names, protocol, metric, matrices, _selected(protocol, selected, same))
+        _pair(names, protocol, metric, numbers, _selected(Name(protocol, metric.name), due, same))
         for protocol, metric in _metrics(records, metrics)
         for names in systems
     ]
@@ -147,7 +151,7 @@ def check(
     ]
     corrected = holm(np.array([test.p_above for test in tests]))
     found = tuple(
-        _checked(pair, test, figure(p), max_drop, alpha, min_scored)
+        _checked(pair, test, figure(p), max_drop, alpha / family, alpha, min_scored)
         for pair, test, p in zip(pairs, tests, corrected, strict=True)
     )
     outcomes = {one.outcome for one in found}
@@ -221,9 +225,16 @@ def _common_tasks(records: tuple[RunRecord, RunRecord]) -> tuple[list[str], list
     return same, notes
 
 
-def _selected(protocol: str, selected: Sequence[dict[str, Selection]], same: Sequence[str]) -> list[str]:
-    """The tasks among `same` that were to be scored by a protocol in both runs: those that have gold for it."""
-    both = [{*found[protocol].tasks} if protocol in found else set() for found in selected]
+def _due(record: RunRecord, rows: Sequence[MetricRows]) -> dict[Name, set[str]]:
+    """The tasks on which each metric of a run was to be scored: those that have the gold for it."""
+    known = {(protocol, one.name): one for protocol, own in record.metrics.items() for one in own}
+    every = measured(rows, known, selections([record], rows), lambda protocol: "")
+    return {Name(*one.name): {*one.among.tasks} for one in every}
+
+
+def _selected(metric: Name, due: Sequence[dict[Name, set[str]]], same: Sequence[str]) -> list[str]:
+    """The tasks among `same` that were to be scored by a metric in both runs."""
+    both = [found.get(metric, set()) for found in due]
     return [name for name in same if all(name in tasks for tasks in both)]
 
 
@@ -241,8 +252,6 @@ def _metrics(records: tuple[RunRecord, RunRecord], names: Sequence[str]) -> Iter
         return
     every = {Name(protocol, metric.name): metric for protocol, own in known.items() for metric in own}
     for name in dict.fromkeys(named(said, every, "metric") for said in names):
-        if every[name].ratio is not None:
-            raise UsageError(f"metric: {name.full!r} has no value per task to test; choose another metric")
         yield name.protocol, every[name]
 
 
@@ -250,25 +259,33 @@ def _pair(
     names: tuple[str, str],
     protocol: str,
     metric: Metric,
-    matrices: Sequence[dict[tuple[str, str], ScoreMatrix]],
+    numbers: Sequence[dict[Name, Numbers]],
     tasks: Sequence[str],
 ) -> _Pair:
     sign = -metric.scale if metric.lower_is_better else metric.scale
     after, before = (
-        np.full(len(tasks), np.nan)
-        if (matrix := found.get((protocol, metric.name))) is None
-        else sign * values_of(matrix, [name], tasks)[0]
-        for name, found in zip(names, matrices, strict=True)
+        np.full((2, len(tasks)), np.nan)
+        if (own := found.get(Name(protocol, metric.name))) is None
+        else own.of(name, tasks)
+        for name, found in zip(names, numbers, strict=True)
     )
-    return _Pair(*names, protocol, metric, before, after)
+    shares = [float(np.mean(~np.isnan(one).any(axis=0))) if tasks else 0.0 for one in (before, after)]
+    before, after = sign * side_by_side(before, after)
+    return _Pair(*names, protocol, metric, before, after, min(shares))
 
 
 def _checked(
-    pair: _Pair, test: DropTest, holm_p: float | None, max_drop: float | None, alpha: float, min_scored: float
+    pair: _Pair,
+    test: DropTest,
+    holm_p: float | None,
+    max_drop: float | None,
+    level: float,
+    alpha: float,
+    min_scored: float,
 ) -> MetricCheck:
     both = ~np.isnan(pair.before + pair.after)
-    shares = [float(np.mean(~np.isnan(one))) if one.size else 0.0 for one in (pair.before, pair.after)]
-    outcome, why = _outcome(test, holm_p, max_drop, alpha, min(shares), min_scored, pair.metric.decimals + 1)
+    decimals = pair.metric.decimals + 1
+    outcome, why = _outcome(test, holm_p, max_drop, level, alpha, pair.scored, min_scored, decimals)
     sign = -1.0 if pair.metric.lower_is_better else 1.0
     means = [
         sign * float(one[both].mean()) if both.any() else float("nan") for one in (pair.before, pair.after)
@@ -289,7 +306,7 @@ def _checked(
         detectable=figure(test.detectable),
         n_tasks=both.size,
         n_used=test.n_used,
-        scored=min(shares),
+        scored=pair.scored,
         outcome=outcome,
         why=why,
         decimals=pair.metric.decimals,
@@ -300,17 +317,22 @@ def _outcome(
     test: DropTest,
     holm_p: float | None,
     max_drop: float | None,
+    level: float,
     alpha: float,
     scored: float,
     min_scored: float,
     decimals: int,
 ) -> tuple[Outcome, str]:
-    """What the test comes to, and why if it is not passed. All of several must pass, so passing needs no correction."""
-    if test.n_used < max(2, fewest_tasks(alpha)):
-        needed = max(2, fewest_tasks(alpha))
+    """What the test comes to, and why if it is not passed. All of several must pass, so passing needs no correction.
+
+    `level` is what a p must not exceed for a drop to be claimed: alpha over the number of tests that share it.
+    """
+    needed = max(2, fewest_tasks(level, sides=1))
+    if test.n_used < needed:
+        of_several = "" if level == alpha else f" for {round(alpha / level)} tests"
         return (
             "unclear",
-            f"{plural(test.n_used, 'task')} scored in both runs, {needed} are needed at alpha {alpha:g}",
+            f"{plural(test.n_used, 'task')} scored in both runs, {needed} are needed at alpha {alpha:g}{of_several}",
         )
     if scored < min_scored:
         return "unclear", f"{scored:.1%} of the tasks are scored in one of the runs, under {min_scored:.1%}"
@@ -321,11 +343,8 @@ def _outcome(
             f"a drop of {number(test.drop, decimals=decimals)}{than} (p {holm_p:.2g} after Holm's correction)",
         )
     if max_drop is not None and not test.p_below <= alpha:
-        return (
-            "unclear",
-            f"the drop is between {number(test.low, decimals=decimals)} and {number(test.high, decimals=decimals)}, "
-            f"which does not rule out {max_drop:g}",
-        )
+        ends = " and ".join(number(figure(end), decimals=decimals) for end in (test.low, test.high))
+        return "unclear", f"the drop is between {ends}, which does not rule out {max_drop:g}"
     return "passed", ""
 
 

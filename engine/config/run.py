@@ -292,6 +292,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The folder of the run: its record, scores and leaderboard."""
     prompts: str | None = None
     """A folder of prompt files that override the shipped ones by name."""
+    samples: Count = 1
+    """How many reports of a system are due for each task; more are welcome, and change what is due of nobody."""
     repeats: Count = 1
     """How often the judge is asked each question."""
     seed: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] = 0

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -79,11 +80,11 @@ async def open_async(folder: str | Path) -> Run:
     return await asyncio.to_thread(Run, folder)
 
 
-def compare(run: Run | str | Path, a: str, b: str) -> Comparison:
-    """Paired tests of systems `a` and `b`, every metric, on the tasks scored for both. Raises UsageError."""
-    return compare_run(run.folder if isinstance(run, Run) else run, a, b)
+def compare(run: Run | str | Path, a: str, b: str, metrics: Sequence[str] = ()) -> Comparison:
+    """Paired tests of systems `a` and `b` by `metrics`, or all, on the tasks scored for both. Raises UsageError."""
+    return compare_run(run.folder if isinstance(run, Run) else run, a, b, metrics)
 
 
-async def compare_async(run: Run | str | Path, a: str, b: str) -> Comparison:
+async def compare_async(run: Run | str | Path, a: str, b: str, metrics: Sequence[str] = ()) -> Comparison:
     """`compare`, without keeping the event loop waiting."""
-    return await asyncio.to_thread(compare, run, a, b)
+    return await asyncio.to_thread(compare, run, a, b, metrics)

@@ -31,6 +31,7 @@ __all__ = [
     "Provenance",
     "RankShare",
     "RankStability",
+    "Scatter",
     "Standing",
 ]
 
@@ -177,8 +178,9 @@ AXES = ("seconds", "cost", "tokens", "tokens_written")
 class BestOf(msgspec.Struct, frozen=True, kw_only=True):
     """A system's mean over tasks if the best of `k` of its samples were kept; pass@k for a metric of 0 and 1.
 
-    Unbiased: for each task, the mean over all ways to choose k of its scored samples. `n_scored` of `n_tasks` tasks
-    have k scored samples; `value` is None if no task has.
+    All `k` of a system are over the same `n_scored` of its `n_tasks` tasks, those with the most samples that are due.
+    `value` is unbiased: for each task, the mean over all ways to choose k of its scored samples. `first` is the best of
+    the k samples that came first. Both are None if no task has so many.
     """
 
     system: str
@@ -186,10 +188,22 @@ class BestOf(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None
     n_scored: int
     n_tasks: int
+    first: float | None = None
+
+
+class Scatter(msgspec.Struct, frozen=True):
+    """A system's standard deviations: of a task's `samples`, and of the judge's `repeats` of a sample.
+
+    Both are pooled over tasks; a sample is the mean of its repeats. None where no task has two.
+    """
+
+    system: str
+    samples: float | None
+    repeats: float | None
 
 
 class RankShare(msgspec.Struct, frozen=True):
-    """The `share` of the resamples in which a system had a `rank`."""
+    """The `share` of the resamples in which a system had a `rank`, equals sharing the best of theirs."""
 
     system: str
     rank: float
@@ -197,11 +211,11 @@ class RankShare(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """System `a` minus system `b` on the `n_used` tasks that are scored for both; `a` is ranked before `b`.
+    """System `a` minus system `b` in the numbers they are ranked by, over `n_used` tasks; `a` is ranked before `b`.
 
-    `low` and `high` bound the difference (Student's t); `p` is the paired t test's, two-sided; `holm` is `p` corrected
-    for the number of pairs. A pooled metric has no differences per task to test: the difference is that of the ranked
-    values with its bootstrap interval, `p` and `holm` are None.
+    `p` is two-sided, by the one rule for all claims (`kernels/comparison/claims.py`), `holm` the same corrected for the
+    number of pairs; `low` and `high` bound the difference, None where the tasks are too few or show no variance.
+    `n_used` counts comparisons where systems were compared with one another.
     """
 
     a: str
@@ -252,7 +266,8 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """All the detail of one metric. Pairs are in order of rank; `noise` is None unless the run had repeats.
 
-    `best_of` is empty unless the run had several samples per task. `by_task` has each system's values on `tasks`, None
+    `best_of` is empty unless some system has several samples of a task, `scatter` unless some has several samples or
+    repeats. `by_task` has each system's values on `tasks`, None
     where nothing was scored; both are empty if there are too many.
     """
 
@@ -262,6 +277,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     noise: Noise | None
     left_out: LeftOut | None = None
     best_of: tuple[BestOf, ...] = ()
+    scatter: tuple[Scatter, ...] = ()
     tasks: tuple[str, ...] = ()
     by_task: dict[str, tuple[float | None, ...]] = {}
 
@@ -276,14 +292,19 @@ FLAGGED_BELOW = 0.95
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One system under one metric.
 
-    `value` is its mean over all selected tasks, what is unscored or was not submitted counted as the worst it could
-    be; it is what ranks are by. `low`..`high` is its interval over resampled tasks, `bound_low`..`bound_high` what the
-    mean could become once everything is scored (None: without bound). `rank` is 1 for the best; equals share the mean
-    of their ranks; `rank_low`..`rank_high` spans the resamples and the bounds of all systems. `tier` 1 holds
-    the systems that cannot be told from the best, and so on. `coverage` is the scored share of all selected tasks, of
-    as many samples and repeats as the system has; a system under 95 % is `flagged` and has no rank or tier. `n_total`
-    counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them). `value` is None where
-    nothing bounds what is missing. `standard_error` is that of the resampled means. `corrected` is the mean corrected
+    `value` is the number it is ranked by: the mean over all tasks that are due of the mean over its samples, with every
+    missing part, unscored sample and unsubmitted task counted as the worst it could be. `low`..`high` is its interval
+    over resampled tasks (None where the tasks show no variance), `bound_low`..`bound_high` what the mean could become
+    once everything is scored (None: without bound). `as_published` is the mean over what is scored, by the rule that
+    the metric's name stands for, which may drop what is missing; None where nothing is scored.
+
+    `rank` is 1 for the best; equals share the best of their ranks (1, 1, 3), or the mean of them in `midrank` (1.5,
+    1.5, 3). `rank_low`..`rank_high` spans the ranks that the tests between systems do not rule out, and the bounds of
+    all. `tier` 1 holds the systems that cannot be told from the best, and so on. `coverage` is the scored share of
+    tasks, or of the parts of what was judged if that is lower; a system under 95 % is `flagged` and has no rank or
+    tier. `n_total` counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them).
+    `value` is None where nothing bounds what is missing. Counts and resources are means over what is known, `n_scored`
+    of `n_total`, and have no bounds. `standard_error` is that of the resampled means. `corrected` is the mean corrected
     by people's scores of some tasks.
     """
 
@@ -305,11 +326,21 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     bound_high: float | None = None
     corrected: Corrected | None = None
     standard_error: float | None = None
+    as_published: float | None = None
+    midrank: float | None = None
 
     @property
     def open(self) -> bool:
         """Whether the value can still change."""
         return self.bound_low != self.value or self.bound_high != self.value
+
+    @property
+    def place(self) -> str:
+        """The rank as it is shown: "2", "2=" for one of several equals, or "-"."""
+        if self.rank is None:
+            return "-"
+        shared = self.midrank is not None and self.midrank != self.rank
+        return f"{self.rank:g}{'=' if shared else ''}"
 
 
 class RankStability(msgspec.Struct, frozen=True):

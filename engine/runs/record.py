@@ -308,8 +308,8 @@ _FIELDS = ("language", "domain")
 class TaskRecord(msgspec.Struct, frozen=True):
     """What a leaderboard needs of a task, and the digest of what it asks and of its gold.
 
-    `without_gold` names the protocols that lack gold for it. `worst` holds, by protocol, its own metrics (tags, say)
-    and those whose worst value is not the protocol's.
+    `without_gold` names the protocols that lack gold for it, `undue` by protocol the metrics whose part of the gold it
+    lacks. `worst` holds, by protocol, its own metrics (tags, say) and those whose worst value is not the protocol's.
     """
 
     language: str
@@ -318,6 +318,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
     without_gold: tuple[str, ...] = ()
     worst: dict[str, dict[str, float]] = {}
     attributes: dict[str, str] = {}
+    undue: dict[str, tuple[str, ...]] = {}
 
     @property
     def attribute_names(self) -> tuple[str, ...]:
@@ -334,6 +335,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
         gold = {protocol: _plain(raw) for protocol, raw in task.gold.items()}
         whole = msgspec.json.encode((task.prompt, gold), order="sorted")
         worst: dict[str, dict[str, float]] = {}
+        undue: dict[str, tuple[str, ...]] = {}
         without = []
         case = _any_case(task)
         for protocol in protocols:
@@ -348,8 +350,11 @@ class TaskRecord(msgspec.Struct, frozen=True):
             differing = {name: value for name, value in own.items() if usual.get(name) != value}
             if differing:
                 worst[protocol.name] = differing
+            lacking = tuple(one.name for one in protocol.metrics if one.gold and one.name not in own)
+            if lacking:
+                undue[protocol.name] = lacking
         digest = hashlib.blake2b(whole, digest_size=8).hexdigest()
-        return cls(task.language, task.domain, digest, tuple(without), worst, dict(task.attributes))
+        return cls(task.language, task.domain, digest, tuple(without), worst, dict(task.attributes), undue)
 
 
 def metrics_of(protocol: ScoringProtocol, tasks: Iterable[Task]) -> tuple[Metric, ...]:

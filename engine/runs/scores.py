@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -45,8 +46,8 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     """The score rows of one metric: arrays with an element per row.
 
     `system`, `task` and `reason` are places in `systems`, `tasks` and `reasons`, which all metrics share (""
-    where there is none). `answer` numbers the agent's sample and the judge's repeat together. `values` are NaN where
-    unscored, `low` and `high` where null.
+    where there is none). `sample` numbers the agent's own attempts. `values` are NaN where unscored, `low` and `high`
+    where null; `answered` of `parts` have an answer.
     """
 
     protocol: str
@@ -57,18 +58,24 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     system: Integers
     task: Integers
     reason: Integers
-    answer: Integers
+    sample: Integers
     values: Floats
     low: Floats
     high: Floats
+    answered: Integers
+    parts: Integers
 
-    def matrix(self) -> "ScoreMatrix":
-        """The rows as systems x tasks."""
+    def matrix(self, end: Literal["low", "high"] | None = None) -> "ScoreMatrix":
+        """The rows as systems x tasks, with all that parts miss at this `end` of the bounds, where there is one."""
         scored = ~np.isnan(self.values)
+        values = self.values
+        if end is not None:
+            bound = self.low if end == "low" else self.high
+            values = np.where(scored & ~np.isnan(bound), bound, values)
         shape = (len(self.systems), len(self.tasks))
         cell = (self.system * shape[1] + self.task)[scored]
         count = np.bincount(cell, minlength=shape[0] * shape[1])
-        total = np.bincount(cell, weights=self.values[scored], minlength=shape[0] * shape[1])
+        total = np.bincount(cell, weights=values[scored], minlength=shape[0] * shape[1])
         with np.errstate(invalid="ignore"):
             means = (total / count).reshape(shape)
         present = np.flatnonzero(np.bincount(self.system, minlength=shape[0]))
@@ -147,7 +154,9 @@ def metric_rows(scores: pa.Table) -> list[MetricRows]:
     systems, system = codes(scores["system"], order)
     tasks, task = codes(scores["task_id"], order)
     reasons, reason = codes(pc.fill_null(scores["reason"], ""), order)
-    answer = _answers(scores)[order]
+    sample, answered, parts = (
+        scores[name].to_numpy()[order].astype(np.int64) for name in ("sample", "answered", "parts")
+    )
     values = scores["value"].to_numpy()[order]
     # A bound that is the value everywhere takes no memory of its own.
     low, high = (
@@ -167,10 +176,12 @@ def metric_rows(scores: pa.Table) -> list[MetricRows]:
                 system=system[rows],
                 task=task[rows],
                 reason=reason[rows],
-                answer=answer[rows],
+                sample=sample[rows],
                 values=values[rows],
                 low=low[rows],
                 high=high[rows],
+                answered=answered[rows],
+                parts=parts[rows],
             )
         )
     return found
@@ -183,12 +194,6 @@ def _kinds(scores: pa.Table) -> tuple[list[tuple[str, str]], Integers]:
     found, kind = np.unique(protocol * len(metrics) + metric, return_inverse=True)
     names = [(protocols[one // len(metrics)], metrics[one % len(metrics)]) for one in found.tolist()]
     return names, kind.reshape(-1)  # flat in every numpy 2
-
-
-def _answers(scores: pa.Table) -> Integers:
-    """The number of each row's sample and repeat together."""
-    samples, repeats = (scores[name].to_numpy().astype(np.int64) for name in ("sample", "repeat"))
-    return np.asarray(samples * (repeats.max(initial=0) + 1) + repeats, np.int64)
 
 
 def values_of(matrix: ScoreMatrix, systems: Sequence[str], tasks: Sequence[str]) -> Floats:

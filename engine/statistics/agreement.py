@@ -5,6 +5,7 @@ A run's scores against people's preferences: does a chosen report score above th
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.config.metrics import headlines
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, alone, figure, values_of
@@ -23,6 +25,7 @@ from adjudge.engine.statistics.corrections import (
     rating_array,
     read_ratings,
 )
+from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.agreement.correlations import correlations
 from adjudge.scoring.kernels.agreement.human_consistency import (
     human_consistency,
@@ -48,6 +51,8 @@ from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
 __all__ = [
     "MetricAgreement",
     "MetricPreference",
+    "Ranked",
+    "Rankings",
     "read_preferences",
     "with_humans",
     "with_preferences",
@@ -62,6 +67,31 @@ Tasks = npt.NDArray[np.int64]
 Figures = dict[str, float | None]
 
 
+class Ranked(msgspec.Struct, frozen=True):
+    """A system in two rankings: means over the tasks that both have of it, and ranks, equals sharing the best."""
+
+    system: str
+    mean: float
+    other_mean: float
+    rank: int
+    other_rank: int
+
+
+class Rankings(msgspec.Struct, frozen=True, kw_only=True):
+    """Two rankings of the same systems by one metric, best first by the first of them.
+
+    `swaps` are the pairs of systems that they order differently, of `n_pairs`; ties of either are no swap. `tau`
+    (Kendall's tau-b) and `rho` (Spearman's) correlate the means. Their intervals are in `MetricAgreement.intervals` as
+    `tau` and `rho`.
+    """
+
+    systems: tuple[Ranked, ...]
+    swaps: tuple[tuple[str, str], ...]
+    n_pairs: int
+    tau: float | None
+    rho: float | None
+
+
 class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How far two sets of scores of one metric agree; a figure is None where the data do not define it.
 
@@ -73,6 +103,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     `kappa` (Cohen's) and `kappa_quadratic` compare two judges. Counts say how much data is behind the figures.
     `intervals` holds each figure's percentile interval at 95 %, from RESAMPLES resamples of the tasks; a figure
     that fewer than half of the resamples define has none. `left_out` are rated reports that the run does not have.
+    `rankings` are those by two runs, for a metric that their protocol is ranked by.
     """
 
     protocol: str
@@ -97,6 +128,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     n_raters: int
     left_out: str = ""
     intervals: dict[str, tuple[float, float]] = {}
+    rankings: Rankings | None = None
 
 
 def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
@@ -131,6 +163,7 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
                 n_raters=humans.shape[2],
                 left_out=left_out(matrix, named),
                 intervals=_intervals(redrawn, rated, seed),
+                rankings=None,
             )
         )
     return found
@@ -141,17 +174,23 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
     opened = Run.open(run)
     mine, seed = opened.matrices, opened.config.seed
     others = {(matrix.protocol, matrix.metric): matrix for matrix in Run.open(other).matrices}
+    heads = {(name, one.name): one for name, own in opened.metrics.items() for one in headlines(own)}
     found = []
     for matrix in mine:
-        if (matrix.protocol, matrix.metric) not in others:
+        name = matrix.protocol, matrix.metric
+        if name not in others:
             continue
-        first, second = _aligned(matrix, others[matrix.protocol, matrix.metric])
+        first, second = _aligned(matrix, others[name])
         agreement = judge_agreement(first, second)
         shared = np.flatnonzero(~np.isnan(first + second).all(axis=0))
 
-        def redrawn(tasks: Tasks, first: Floats = first, second: Floats = second) -> Figures:
-            return _of_judges(first[:, tasks], second[:, tasks])
+        def redrawn(
+            tasks: Tasks, first: Floats = first, second: Floats = second, ranks: bool = name in heads
+        ) -> Figures:
+            one, other = first[:, tasks], second[:, tasks]
+            return _of_judges(one, other) | (_correlated(*_means(one, other)) if ranks else {})
 
+        systems = [one for one in matrix.systems if one in others[name].systems]
         found.append(
             MetricAgreement(
                 protocol=matrix.protocol,
@@ -164,13 +203,65 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
                 n_raters=2,
                 left_out="",
                 intervals=_intervals(redrawn, shared, seed),
+                rankings=None,
             )
         )
+        if name in heads:
+            rankings = _rankings(systems, first, second, heads[name])
+            found[-1] = msgspec.structs.replace(found[-1], rankings=rankings)
     if not found:
         raise UsageError(
             f"other: {run} and {other} have no metric in common; name runs with a common protocol"
         )
     return found
+
+
+def _means(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Each system's means over the tasks on which both score it, NaN without any."""
+    both = ~np.isnan(first + second)
+    with np.errstate(invalid="ignore"):
+        one, other = (
+            np.where(both, values, 0.0).sum(axis=1) / both.sum(axis=1) for values in (first, second)
+        )
+    return one, other
+
+
+def _correlated(mine: Floats, theirs: Floats) -> Figures:
+    """Kendall's tau-b and Spearman's rho of two rankings."""
+    if not mine.size:
+        return {"tau": None, "rho": None}
+    found = correlations(np.stack([mine, theirs]), coefficients=("spearman", "kendall"))
+    tau, rho = (
+        None if matrix is None else figure(matrix[0, 1]) for matrix in (found.kendall, found.spearman)
+    )
+    return {"tau": tau, "rho": rho}
+
+
+def _rankings(systems: Sequence[str], first: Floats, second: Floats, metric: Metric) -> Rankings:
+    """Both rankings of the `systems` that both runs score on some task."""
+    mine, theirs = _means(first, second)
+    sign = 1.0 if metric.lower_is_better else -1.0
+    ranked = sorted(
+        np.flatnonzero(~np.isnan(mine)).tolist(), key=lambda row: (sign * mine[row], sign * theirs[row])
+    )
+
+    def rank(means: Floats, row: int) -> int:
+        return 1 + sum(bool(sign * means[other] < sign * means[row]) for other in ranked)
+
+    swaps = [
+        (systems[a], systems[b])
+        for a, b in combinations(ranked, 2)
+        if (mine[a] - mine[b]) * (theirs[a] - theirs[b]) < 0.0
+    ]
+    return Rankings(
+        systems=tuple(
+            Ranked(systems[row], float(mine[row]), float(theirs[row]), rank(mine, row), rank(theirs, row))
+            for row in ranked
+        ),
+        swaps=tuple(swaps),
+        n_pairs=len(ranked) * (len(ranked) - 1) // 2,
+        **_correlated(mine[ranked], theirs[ranked]),
+    )
 
 
 def _of_humans(humans: Floats, judge: Floats) -> Figures:

@@ -1,78 +1,117 @@
 """The detail behind a ranking: rank shares, pairwise differences, cost and noise.
 
-The best of several samples of an agent, from score rows: pass@k as Dr.Mi-Bench defines it.
+The best of several samples of an agent, from score rows: pass@k as Dr.Mi-Bench defines it, and how samples scatter.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.runs.board import AXES, BestOf, Detail, Frontier, LeftOut, Noise, Pair, RankShare
+from adjudge.engine.runs.board import (
+    AXES,
+    BestOf,
+    Detail,
+    Frontier,
+    LeftOut,
+    Noise,
+    RankShare,
+    Scatter,
+)
 from adjudge.engine.runs.record import Spent
-from adjudge.engine.runs.scores import ScoreMatrix, codes, figure, values_of
-from adjudge.engine.statistics.selection import Filled
+from adjudge.engine.runs.scores import MetricRows, figure
+from adjudge.engine.statistics.placement import Claims
+from adjudge.engine.statistics.selection import Filled, worst_end
+from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.agreement.variance import variance_components
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.frontier import pareto_frontier, pass_at_k
-from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap
 from adjudge.scoring.kernels.resampling.rankings import leave_one_out
 
-__all__ = ["best_of_samples", "detail_of", "noise_of"]
-
-
-def best_of_samples(
-    scores: pa.Table, protocol: str, metric: str, lower_is_better: bool = False
-) -> tuple[BestOf, ...]:
-    """The best of k samples under one metric in score rows, for k = 2, 4, 8 ... and all samples.
-
-    The judge's repeats are averaged first. Empty if no task has two samples.
-    """
-    rows = scores.filter(pc.and_(pc.equal(scores["protocol"], protocol), pc.equal(scores["metric"], metric)))
-    if not rows.num_rows:
-        return ()
-    systems, system = codes(rows["system"])
-    _, task = codes(rows["task_id"])
-    sample = rows["sample"].to_numpy().astype(np.int64)
-    reports, report = np.unique(np.stack([system, task, sample]), axis=1, return_inverse=True)
-    cases, first, case = np.unique(reports[:2], axis=1, return_index=True, return_inverse=True)
-    report, case, values = (
-        report.reshape(-1),
-        case.reshape(-1),
-        rows["value"].to_numpy(),
-    )  # flat in every numpy 2
-    scored = ~np.isnan(values)
-    total = np.bincount(report[scored], weights=values[scored], minlength=reports.shape[1])
-    with np.errstate(invalid="ignore"):
-        means = total / np.bincount(report[scored], minlength=reports.shape[1])
-    place = np.arange(case.size) - first[case]
-    samples = np.full((cases.shape[1], int(place.max()) + 1), np.nan)
-    samples[case, place] = -means if lower_is_better else means
-    most = samples.shape[1]
-    found = []
-    for k in sorted({*(2**power for power in range(1, most.bit_length())), most} - {1}):
-        best = pass_at_k(samples, k).unbiased
-        for row, name in enumerate(systems):
-            own = best[cases[0] == row]
-            known = own[~np.isnan(own)]
-            mean = float(known.mean()) if known.size else float("nan")
-            found.append(
-                BestOf(
-                    system=name,
-                    k=k,
-                    value=figure(-mean if lower_is_better else mean),
-                    n_scored=known.size,
-                    n_tasks=own.size,
-                )
-            )
-    return tuple(found)
-
+__all__ = ["Samples", "detail_of", "noise_of", "samples_of"]
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Samples(msgspec.Struct, frozen=True):
+    """What a metric shows of systems with several samples of a task, or several repeats of a sample."""
+
+    best_of: tuple[BestOf, ...] = ()
+    scatter: tuple[Scatter, ...] = ()
+
+
+def samples_of(rows: MetricRows, metric: Metric, due: Mapping[str, int]) -> Samples:
+    """The best of 1 to k samples of every system, and how its samples and the judge's repeats of them scatter.
+
+    k is the number of samples that are `due` of the system, or its most for any task where that is one. A sample's
+    value is the mean of its repeats, what is missing at its worst.
+    """
+    if np.bincount(rows.system * len(rows.tasks) + rows.task).max(initial=0) < 2:
+        return Samples()  # found without sorting what may be a million rows
+    end = worst_end(metric)
+    bound = rows.values if end is None else rows.low if end == "low" else rows.high
+    values: Floats = np.where(np.isnan(bound), rows.values, bound)
+    kept = ~np.isnan(values)
+    values = values[kept]
+    system, task, sample = (one[kept] for one in (rows.system, rows.task, rows.sample))
+    if not values.size:
+        return Samples()
+    reports, report = np.unique(np.stack([system, task, sample]), axis=1, return_inverse=True)
+    cases, case = np.unique(reports[:2], axis=1, return_inverse=True)
+    report, case = report.reshape(-1), case.reshape(-1)  # flat in every numpy 2
+    means: Floats = np.bincount(report, weights=values) / np.bincount(report)
+    place = np.arange(case.size) - np.searchsorted(
+        case, case
+    )  # reports are in order of system, task and sample
+    counts = np.bincount(case)
+    by_case, by_report = _spread(means, case, cases[0]), _spread(values, report, reports[0])
+    best_of, scatter = list[BestOf](), list[Scatter]()
+    for number in np.unique(system).tolist():
+        name, own = rows.systems[number], cases[0] == number
+        most = due.get(name, 1) if due.get(name, 1) > 1 else int(counts[own].max())
+        scatter.append(Scatter(name, by_case.get(number), by_report.get(number)))
+        if most > 1:
+            whole = np.flatnonzero(own & (counts >= most))
+            kept = np.isin(case, whole)
+            samples = np.full((whole.size, int(counts[whole].max(initial=most))), np.nan)
+            samples[np.searchsorted(whole, case[kept]), place[kept]] = means[kept]
+            best_of += _best(name, samples, most, int(own.sum()), metric.lower_is_better)
+    told = any(one.samples is not None or one.repeats is not None for one in scatter)
+    return Samples(tuple(best_of), tuple(scatter) if told else ())
+
+
+def _best(name: str, samples: Floats, most: int, n_tasks: int, lower_is_better: bool) -> list[BestOf]:
+    """The best of 1 to `most` of the `samples` [T, n] of the tasks that have so many, NaN last."""
+    sign = -1.0 if lower_is_better else 1.0
+    found = []
+    for k in range(1, most + 1):
+        best = pass_at_k(sign * samples, k) if len(samples) else None
+        found.append(
+            BestOf(
+                system=name,
+                k=k,
+                value=None if best is None else figure(sign * float(best.unbiased.mean())),
+                first=None if best is None else figure(sign * float(best.best_of_k.mean())),
+                n_scored=len(samples),
+                n_tasks=n_tasks,
+            )
+        )
+    return found
+
+
+def _spread(values: Floats, group: Integers, system: Integers) -> dict[int, float]:
+    """By system, the standard deviation of `values` within their groups, pooled; `system` is that of each group."""
+    count = np.bincount(group)
+    deviation = values - (np.bincount(group, weights=values) / count)[group]
+    squares = np.bincount(system, weights=np.bincount(group, weights=deviation**2))
+    free = np.bincount(system, weights=count - 1.0)
+    return {int(one): float(np.sqrt(squares[one] / free[one])) for one in np.flatnonzero(free > 0)}
+
 
 MOST_CELLS = 100_000
 """The most values of single tasks that a leaderboard holds for one metric."""
@@ -80,37 +119,37 @@ MOST_CELLS = 100_000
 
 def detail_of(
     filled: Filled,
-    matrix: ScoreMatrix | None,
-    ranked: npt.NDArray[np.bool_],
+    claims: Claims,
     drawn: Bootstrap,
     sign: float,
     spent: Mapping[str, Spent],
     noise: Noise | None,
-    best_of: tuple[BestOf, ...],
+    samples: Samples,
 ) -> Detail:
-    """The detail of a metric whose tasks, `filled`, were resampled into `drawn`; `ranked` [S] are in the ranking.
+    """The detail of a metric whose tasks, `filled`, were resampled into `drawn`; `claims` says who is ranked.
 
-    `matrix` holds what was scored, None for a pooled metric. Scores are multiplied by `sign` so that higher is better.
+    Scores are multiplied by `sign` so that higher is better.
     """
-    order = [int(row) for row in np.argsort(drawn.rank, kind="stable") if ranked[row]]
+    order = [int(row) for row in np.argsort(drawn.rank, kind="stable") if claims.ranked[row]]
     shown = filled.values.size <= MOST_CELLS
     return Detail(
         ranks=tuple(_ranks(filled, drawn, order)),
-        pairs=tuple(_pairs(filled, matrix, drawn, sign, order)),
+        pairs=tuple(claims.in_order(filled.systems, order, sign)),
         frontiers=tuple(_frontiers(filled, drawn, sign, order, spent)),
         noise=noise,
         left_out=_left_out(filled, sign, order),
-        best_of=best_of,
+        best_of=samples.best_of,
+        scatter=samples.scatter,
         tasks=filled.tasks if shown else (),
         by_task=_by_task(filled) if shown else {},
     )
 
 
 def _by_task(filled: Filled) -> dict[str, tuple[float | None, ...]]:
-    """What each system scored on each task."""
+    """What each system's number is on each task where something was scored."""
     below = 1.0 if filled.denominators is None else filled.denominators
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.where(filled.scored, filled.values / below, np.nan)
+        values = np.where(np.isnan(filled.known), np.nan, filled.values / below)
     return {
         name: tuple(float(f"{value:.4g}") if np.isfinite(value) else None for value in row)
         for name, row in zip(filled.systems, values.tolist(), strict=True)
@@ -144,54 +183,7 @@ def _ranks(filled: Filled, drawn: Bootstrap, order: Sequence[int]) -> list[RankS
         counts = drawn.rank_counts[row]
         for place in np.flatnonzero(counts):
             share = float(counts[place] / max(drawn.ranked, 1))
-            found.append(RankShare(filled.systems[row], 1.0 + int(place) / 2.0, share))
-    return found
-
-
-def _pairs(
-    filled: Filled, matrix: ScoreMatrix | None, drawn: Bootstrap, sign: float, order: Sequence[int]
-) -> list[Pair]:
-    """Every pair of ranked systems, with the signs that are displayed."""
-    if len(order) < 2:
-        return []
-    return _pooled_pairs(filled, drawn, sign, order) if matrix is None else _tested(filled, matrix, order)
-
-
-def _tested(filled: Filled, matrix: ScoreMatrix, order: Sequence[int]) -> list[Pair]:
-    names = [filled.systems[row] for row in order]
-    tests = paired_t(values_of(matrix, names, filled.tasks))
-    corrected = holm(tests.p)
-    return [
-        Pair(
-            a=names[first],
-            b=names[second],
-            difference=figure(tests.mean_difference[at]),
-            low=figure(tests.low[at]),
-            high=figure(tests.high[at]),
-            p=figure(tests.p[at]),
-            holm=figure(corrected[at]),
-            n_used=int(tests.n_used[at]),
-        )
-        for at, (first, second) in enumerate(zip(tests.first, tests.second, strict=True))
-    ]
-
-
-def _pooled_pairs(filled: Filled, drawn: Bootstrap, sign: float, order: Sequence[int]) -> list[Pair]:
-    found = []
-    for a, b in combinations(order, 2):
-        bounds = sorted((sign * drawn.difference_interval[a, b]).tolist())
-        found.append(
-            Pair(
-                a=filled.systems[a],
-                b=filled.systems[b],
-                difference=figure(sign * drawn.difference[a, b]),
-                low=figure(bounds[0]),
-                high=figure(bounds[1]),
-                p=None,
-                holm=None,
-                n_used=len(filled.tasks),
-            )
-        )
+            found.append(RankShare(filled.systems[row], 1 + int(place), share))
     return found
 
 

@@ -1,7 +1,7 @@
 """From runs to a leaderboard: every metric and rank with its interval, and what is missing and why.
 
-The number that is shown is the number that ranks: a system's mean over all selected tasks, with what is missing at its
-worst. A system under 95 % coverage is shown underneath, without a rank.
+The number that is shown is the number that ranks: a system's mean over all tasks that are due, with what is missing at
+its worst. A system under 95 % coverage is shown underneath, without a rank.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import (
-    BestOf,
     Correction,
     Grouping,
     Leaderboard,
@@ -28,13 +26,14 @@ from adjudge.engine.runs.choice import chosen_runs
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
-from adjudge.engine.statistics.analysis import best_of_samples, detail_of, noise_of
+from adjudge.engine.statistics.analysis import Samples, detail_of, noise_of, samples_of
 from adjudge.engine.statistics.comparisons import comparison_boards
 from adjudge.engine.statistics.corrections import corrections, item_corrections
 from adjudge.engine.statistics.integrity import integrity_notes
 from adjudge.engine.statistics.notes import notes_on
 from adjudge.engine.statistics.placement import (
     CONFIDENCE,
+    Claims,
     Drawing,
     Known,
     Measured,
@@ -48,7 +47,7 @@ from adjudge.engine.statistics.placement import (
     sign_of,
 )
 from adjudge.engine.statistics.published import Published, agreement_with, figures_for, published_names
-from adjudge.engine.statistics.selection import Filled, Integers, selections
+from adjudge.engine.statistics.selection import selections
 from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["build_leaderboard", "leaderboard_of", "leaderboard_so_far"]
@@ -64,7 +63,6 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
     records: list[RunRecord]
     seed: int
     noise: dict[tuple[str, str], Noise | None]
-    best_of: dict[tuple[str, str], tuple[BestOf, ...]]
 
     @classmethod
     def of(cls, records: list[RunRecord], scores: pa.Table) -> "_Known":
@@ -83,7 +81,6 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
             for name, metric in own.items()
         }
         repeated = any(record.config.repeats > 1 for record in records)
-        sampled = len(pc.unique(scores["sample"])) > 1
         return cls(
             metrics=metrics,
             ranking=frozenset(ranking),
@@ -93,11 +90,6 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
             seed=records[0].config.seed,
             noise={
                 (protocol, name): noise_of(scores, protocol, name) for protocol, name in ranking if repeated
-            },
-            best_of={
-                (protocol, name): best_of_samples(scores, protocol, name, metric.lower_is_better)
-                for (protocol, name), metric in ranking.items()
-                if sampled
             },
         )
 
@@ -181,12 +173,9 @@ def leaderboard_of(
     corrected = corrected if human is None else corrections([one.matrix() for one in rows], human)
     if by:
         known_attribute(by, known.tasks)
-    boards, due = [], []
-    for one in measured(rows, known.metrics, among, known.judges_of):
-        filled = one.filled()
-        board = _board(one, filled, known, statistics)
-        boards.append(_with_people(board, corrected))
-        due.append((one, filled.expected))
+    every = list(measured(rows, known.metrics, among, known.judges_of))
+    due, without = _due(every)
+    boards = [_with_people(_board(one, known, statistics), corrected) for one in due]
     unknown: list[str] = []
     if published:
         boards, unknown = _with_published(boards, published)
@@ -199,7 +188,7 @@ def leaderboard_of(
     groupings = tuple(_groupings(due, known, statistics, by))
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        notes=(*notes_on(records, boards, corrected), *integrity_notes(scores), *unknown),
+        notes=(*notes_on(records, boards, corrected), *integrity_notes(scores), *without, *unknown),
         confidence=CONFIDENCE,
         resamples=statistics.resamples,
         seed=known.seed,
@@ -218,12 +207,10 @@ def leaderboard_of(
     )
 
 
-def _groupings(
-    due: Sequence[tuple[Measured, Integers]], known: _Known, statistics: Statistics, by: str
-) -> Iterator[Grouping]:
+def _groupings(due: Sequence[Measured], known: _Known, statistics: Statistics, by: str) -> Iterator[Grouping]:
     """All metrics `by` the attribute asked for, and the headline metrics by the others; nothing without groups."""
     drawing = Drawing(resamples=statistics.resamples, seed=known.seed)
-    ranking = [(one, expected) for one, expected in due if one.name in known.ranking]
+    ranking = [one for one in due if one.name in known.ranking]
     for attribute in dict.fromkeys([*([by] if by else []), *attributes_of(known.tasks)]):
         yield grouped(attribute, due if attribute == by else ranking, known.tasks, drawing)
 
@@ -255,30 +242,40 @@ def _in_order(boards: Sequence[MetricBoard], declared: Known) -> list[MetricBoar
     )
 
 
-def _board(one: Measured, filled: Filled, known: _Known, statistics: Statistics) -> MetricBoard:
+def _due(every: Sequence[Measured]) -> tuple[list[Measured], list[str]]:
+    """The metrics that some task has the gold for; and what to say of the tables of a protocol that no task has.
+
+    A protocol without gold for any task keeps its tables: they say what is missing.
+    """
+    some = {one.protocol for one in every if one.among.tasks}
+    due = [one for one in every if one.among.tasks or one.protocol not in some]
+    names = {one.name for one in due}
+    tables = {(one.protocol, one.metric.table) for one in due}
+    without = dict.fromkeys(
+        f"{one.protocol} {one.metric.table or one.metric.name}: left out: no task has the gold for it"
+        f"{f' ({one.metric.gold})' if one.metric.gold else ''}"
+        for one in every
+        if one.name not in names and (one.protocol, one.metric.table) not in tables
+    )
+    return due, list(without)
+
+
+def _board(one: Measured, known: _Known, statistics: Statistics) -> MetricBoard:
     """The board of a metric over all its tasks, with its detail if its protocol is ranked by it."""
-    sign = sign_of(one)
+    filled, sign = one.filled(), sign_of(one)
     clip = filled.signed_clip(sign)
     own = statistics.resample(sign * filled.values, filled.denominators, known.seed, clip)
     ranked = ranked_among(filled, own.estimate)
     among_ranked = np.where(ranked[:, None], sign * filled.values, np.nan)
     drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed, clip)
-    detail = (
-        detail_of(
-            filled,
-            None if one.parts else one.rows[0].matrix(),
-            ranked,
-            drawn,
-            sign,
-            known.spent,
-            known.noise.get(one.name),
-            known.best_of.get(one.name, ()),
-        )
-        if one.name in known.ranking
-        else None
-    )
-    left_out = len(one.among.without_gold)
-    return placed(one, filled, own, drawn, left_out, detail)
+    heads = one.name in known.ranking
+    claims = Claims.of(filled, sign, ranked, bounded=heads)
+    detail = None
+    if heads:
+        samples = Samples() if one.parts else samples_of(one.rows[0], one.metric, one.among.samples)
+        noise = known.noise.get(one.name)
+        detail = detail_of(filled, claims, drawn, sign, known.spent, noise, samples)
+    return placed(one, filled, own, drawn, claims, len(one.among.without_gold), detail)
 
 
 def _with_published(
@@ -294,7 +291,11 @@ def _with_published(
     for board, name in zip(boards, known, strict=True):
         own = [one for one in published if names[one.metric] == name]
         figures = figures_for(own, name, [row.system for row in board.standings])
-        ours = {row.system: row.value * board.scale for row in board.standings if row.value is not None}
+        ours = {
+            row.system: row.as_published * board.scale
+            for row in board.standings
+            if row.as_published is not None
+        }
         if figures:
             board = msgspec.structs.replace(
                 board, published=figures, published_agreement=agreement_with(ours, figures)

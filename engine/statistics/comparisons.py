@@ -8,7 +8,6 @@ cost no other its rank.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -21,15 +20,15 @@ from adjudge.engine.runs.board import (
     FROM_COMPARISONS,
     Detail,
     MetricBoard,
-    Pair,
     RankShare,
     Standing,
 )
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.scores import codes, figure
-from adjudge.engine.statistics.placement import ranks_of, stability_of
+from adjudge.engine.statistics.placement import Claims, end_of, ranks_of, stability_of
 from adjudge.engine.store.scorecards import RIVAL
 from adjudge.judges.plural import plural
+from adjudge.scoring.kernels.comparison.claims import rank_spans, tiers
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry, shares_against, tournament
 from adjudge.scoring.kernels.resampling.bootstrap import Bootstrap, bootstrap
 from adjudge.scoring.pairwise.pairwise import FIRST, LAST, WON
@@ -177,7 +176,8 @@ def _boards(
         (win_rate, 100.0, every.share, drawn.share, (low[1], high[1])),
     ):
         bounds = [np.where(missing.any(axis=1), end, own.estimate) for end in ends]
-        standings = _standings(found.systems, own, among, bounds, ranked, (had, there), reasons)
+        claims = Claims.resampled(among, ranked, len(found.tasks), 1.0 - level)
+        standings = _standings(found.systems, own, claims, bounds, (had, there), reasons)
         yield MetricBoard(
             protocol=protocol,
             metric=name,
@@ -190,7 +190,7 @@ def _boards(
             tau=stability_of(among.tau),
             rho=stability_of(among.rho),
             standings=standings,
-            detail=_detail(found, among, standings) if name == strength else None,
+            detail=_detail(found, among, claims, standings) if name == strength else None,
         )
 
 
@@ -222,15 +222,15 @@ def _reasons(found: Compared) -> list[Counter[str]]:
 def _standings(
     systems: Sequence[str],
     own: Bootstrap,
-    drawn: Bootstrap,
+    claims: Claims,
     ends: Sequence[Floats],
-    ranked: Flags,
     counts: tuple[Floats, Floats],
     reasons: Sequence[Counter[str]],
 ) -> tuple[Standing, ...]:
-    """Every system by its `own` resamples, and the `ranked` ones by those that are `drawn` of them."""
-    low, high = ends
-    found = ranks_of(drawn, own.estimate, (low, high), -np.inf, ranked)
+    """Every system by its `own` resamples, the ranked ones by what is claimed of them."""
+    (low, high), ranked = ends, claims.ranked
+    found = ranks_of(rank_spans(claims.above, ranked), own.estimate, (low, high), -np.inf, ranked)
+    tier = tiers(np.where(ranked, own.estimate, np.nan), claims.above)
     rows = []
     for row, name in enumerate(systems):
         had, there = (round(float(each[row])) for each in counts)
@@ -239,15 +239,16 @@ def _standings(
             Standing(
                 system=name,
                 value=figure(own.estimate[row]),
-                low=figure(own.percentile[row, 0]),
-                high=figure(own.percentile[row, 1]),
+                low=end_of(own.percentile[row], 0),
+                high=end_of(own.percentile[row], 1),
                 bound_low=figure(low[row]),
                 bound_high=figure(high[row]),
+                as_published=figure(own.estimate[row]),
                 standard_error=figure(own.standard_error[row]),
                 rank=figure(found.rank[row]),
                 rank_low=figure(found.span[row, 0]),
                 rank_high=figure(found.span[row, 1]),
-                tier=int(drawn.tier[row]) or None,
+                tier=int(tier[row]) or None,
                 n_total=there,
                 n_scored=had,
                 n_unscored=there - had,
@@ -266,29 +267,20 @@ def _place(row: Standing) -> tuple[float, float, str]:
     return 1.0, np.inf if row.value is None else -row.value, row.system
 
 
-def _detail(found: Compared, drawn: Bootstrap, standings: Sequence[Standing]) -> Detail:
+def _detail(found: Compared, drawn: Bootstrap, claims: Claims, standings: Sequence[Standing]) -> Detail:
     """The shares of ranks and the differences of strengths of ranked systems, with the comparisons behind them."""
     order = [found.systems.index(row.system) for row in standings if row.rank is not None]
     made = found.counted(found.answered)
     shares = [
-        RankShare(
-            found.systems[row], 1.0 + int(place) / 2.0, float(drawn.rank_counts[row, place] / drawn.ranked)
-        )
+        RankShare(found.systems[row], 1 + int(place), float(drawn.rank_counts[row, place] / drawn.ranked))
         for row in order
         for place in np.flatnonzero(drawn.rank_counts[row])
     ]
     pairs = [
-        Pair(
-            a=found.systems[a],
-            b=found.systems[b],
-            difference=figure(drawn.difference[a, b]),
-            low=figure(drawn.difference_interval[a, b, 0]),
-            high=figure(drawn.difference_interval[a, b, 1]),
-            p=None,
-            holm=None,
-            n_used=round(float(made[a, b])),
+        msgspec.structs.replace(
+            one, n_used=round(float(made[found.systems.index(one.a), found.systems.index(one.b)]))
         )
-        for a, b in combinations(order, 2)
+        for one in claims.in_order(found.systems, order)
     ]
     return Detail(ranks=tuple(shares), pairs=tuple(pairs), frontiers=(), noise=None)
 

@@ -1,9 +1,11 @@
 """What a reader of a leaderboard must know before comparing: notes beside its figures."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
+
+import msgspec
 
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.protocols import protocol_loaders
@@ -82,46 +84,78 @@ def differing(records: Sequence[RunRecord]) -> Iterator[str]:
         apart = [
             name
             for name in names
-            if len({of(record, name) for record in records if name in record.metrics}) > 1
+            if _unlike([of(record, name) for record in records if name in record.metrics])
         ]
         if apart:
             where = "" if apart == names else f" for {', '.join(apart)}"
             yield f"these runs differ in their {what}{where}: compare their scores with care"
 
 
-def _judges(record: RunRecord, protocol: str) -> Hashable:
-    return tuple(judge.fingerprint for judge in record.judging.all_of(protocol))
+def _unlike(found: Sequence[Mapping[str, Hashable]]) -> bool:
+    """Whether something has several values; what only some of the runs have is no difference."""
+    values: defaultdict[str, set[Hashable]] = defaultdict(set)
+    for one in found:
+        for name, value in one.items():
+            values[name].add(value)
+    return any(len(several) > 1 for several in values.values())
 
 
-def _prompts(record: RunRecord, protocol: str) -> Hashable:
+def _judges(record: RunRecord, protocol: str) -> Mapping[str, Hashable]:
+    """The judge of a protocol, and those of the media that its questions carry."""
+    media = {name: judge.fingerprint for name, judge in record.judging.protocol_media(protocol).items()}
+    return {"": record.judging.protocol(protocol).fingerprint, **media}
+
+
+def _prompts(record: RunRecord, protocol: str) -> Mapping[str, Hashable]:
     """File name and digest of the prompts that a protocol may send, or those of its published calls.
 
     Where the protocol is not installed here, all that are recorded.
     """
     loaders = protocol_loaders()
     if protocol not in loaders:
-        return frozenset(record.prompts.items())
+        return record.prompts
     own = {_OF_ALL}
     if protocol not in record.config.published_protocols():
         own |= _prompts_of(loaders[protocol]())
-    return frozenset(
-        (file, digest)
+    return {
+        file: digest
         for file, digest in record.prompts.items()
         if file.partition(".")[0] in (own if file.endswith(".md") else (protocol,))
-    )
+    }
 
 
-def _options(record: RunRecord, protocol: str) -> Hashable:
+def _options(record: RunRecord, protocol: str) -> Mapping[str, Hashable]:
+    """The options that a protocol was given; those that say what it does anyway are none."""
     entries = ({"name": one} if isinstance(one, str) else one for one in record.config.protocols)
-    return str([sorted(one.items()) for one in entries if one.get("name") == protocol])
+    usual = _defaults(protocol)
+    given = (
+        sorted((key, str(value)) for key, value in one.items() if usual.get(key) != value)
+        for one in entries
+        if one.get("name") == protocol
+    )
+    return {"": str(list(given))}
 
 
-def _criteria(record: RunRecord, protocol: str) -> Hashable:
+def _defaults(protocol: str) -> dict[str, object]:
+    """What the options of an installed protocol are where nothing is said."""
+    loader = protocol_loaders().get(protocol)
+    found = None if loader is None else loader()
+    if not (isinstance(found, type) and issubclass(found, msgspec.Struct)):
+        return {}
+    return {
+        one.name: msgspec.to_builtins(one.default)
+        for one in msgspec.structs.fields(found)
+        if one.default is not msgspec.NODEFAULT
+    }
+
+
+def _criteria(record: RunRecord, protocol: str) -> Mapping[str, Hashable]:
     """The digests of a protocol's files of criteria; all that are recorded where it is not known whose they are."""
     named = [str(one["name"]) for one in record.config.protocols if isinstance(one, dict) and "file" in one]
     if len(named) != len(record.criteria):
-        return record.criteria
-    return tuple(digest for name, digest in zip(named, record.criteria, strict=True) if name == protocol)
+        return {"": record.criteria}
+    digests = zip(named, record.criteria, strict=True)
+    return {"": tuple(digest for name, digest in digests if name == protocol)}
 
 
 def _changing(records: Sequence[RunRecord]) -> Iterator[str]:

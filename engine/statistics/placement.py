@@ -28,6 +28,7 @@ from adjudge.engine.runs.board import (
     Group,
     Grouping,
     MetricBoard,
+    Pair,
     RankStability,
     Standing,
 )
@@ -36,6 +37,14 @@ from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import Floats, MetricRows, figure
 from adjudge.engine.statistics.selection import Filled, Integers, Selection, fill, fill_ratio
 from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.kernels.comparison.claims import (
+    Differences,
+    differences,
+    rank_spans,
+    resampled,
+    tiers,
+    told_apart,
+)
 from adjudge.scoring.kernels.resampling.bootstrap import (
     Bootstrap,
     BootstrapPart,
@@ -50,11 +59,13 @@ from adjudge.scoring.kernels.resampling.bootstrap import (
 
 __all__ = [
     "CONFIDENCE",
+    "Claims",
     "Drawing",
     "Known",
     "Measured",
     "Statistics",
     "attributes_of",
+    "end_of",
     "grouped",
     "known_attribute",
     "measured",
@@ -116,21 +127,18 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     def filled(self) -> Filled:
         """The metric over all its tasks."""
-        return self._filled(self.among, None)
+        return self._filled(self.among)
 
-    def within(self, tasks: Collection[str], expected: Integers) -> Filled | None:
-        """The metric over those of its tasks that are in `tasks`, None if there are none.
-
-        `expected` is that of all its tasks: as many samples are due in a part of them.
-        """
+    def within(self, tasks: Collection[str]) -> Filled | None:
+        """The metric over those of its tasks that are in `tasks`, None if there are none."""
         among = self.among.within(tasks)
-        return self._filled(among, expected) if among.tasks else None
+        return self._filled(among) if among.tasks else None
 
-    def _filled(self, among: Selection, expected: Integers | None) -> Filled:
+    def _filled(self, among: Selection) -> Filled:
         if not self.parts:
-            return fill(self.rows[0], self.metric, among, self.metric.lower_is_better, expected)
+            return fill(self.rows[0], self.metric, among, self.metric.lower_is_better)
         over, below = self.parts
-        return fill_ratio((self.rows[0], self.rows[1]), (self.metric, over, below), among, expected)
+        return fill_ratio((self.rows[0], self.rows[1]), (self.metric, over, below), among)
 
 
 def measured(
@@ -142,10 +150,10 @@ def measured(
     """Every metric with rows, then the pooled ones, which have none of their own. `judge_of` names a judge."""
     found = {(one.protocol, one.metric): one for one in rows}
     for name, one in found.items():
-        metric = known.get(name, Metric(name=one.metric))
+        metric = known.get(name, Metric(name=one.metric, everywhere=False))
         if metric.ratio is not None:  # recorded for one report too; over tasks it is pooled
             continue
-        own = among[one.protocol].of(one, everywhere=name in known and metric.everywhere)
+        own = among[one.protocol].of(one, metric)
         yield Measured(
             protocol=one.protocol, metric=metric, judge=judge_of(one.protocol), among=own, rows=(one,)
         )
@@ -154,12 +162,12 @@ def measured(
             continue
         names = [(protocol, part) for part in metric.ratio]
         over, below = (found[name] for name in names)
-        shared = among[protocol].of(over, everywhere=True).both(among[protocol].of(below, everywhere=True))
+        tops, bottoms = (among[protocol].of(found[name], known[name]) for name in names)
         yield Measured(
             protocol=protocol,
             metric=metric,
             judge=judge_of(protocol),
-            among=shared,
+            among=tops.both(bottoms),
             rows=(over, below),
             parts=tuple(known[name] for name in names),
         )
@@ -169,40 +177,104 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Ranks(msgspec.Struct, frozen=True):
-    """Every system's `rank` [S] and the best and worst that it could be, `span` [S, 2]; NaN for unranked systems."""
+    """Every system's `rank` [S], equals sharing the best (1, 1, 3) or the mean of theirs, `midrank` (1.5, 1.5, 3).
+
+    `span` [S, 2] are the best and worst that the rank could be. All are NaN for unranked systems.
+    """
 
     rank: Floats
+    midrank: Floats
     span: Floats
 
 
 def ranks_of(
-    drawn: Bootstrap, values: Floats, bounds: tuple[Floats, Floats], worst: float, ranked: Flags
+    told: Floats, values: Floats, bounds: tuple[Floats, Floats], worst: float, ranked: Flags
 ) -> Ranks:
-    """The ranks of the `ranked` systems [S] by `values`, higher is better, equals sharing the mean of their ranks.
+    """The ranks of the `ranked` systems [S] by `values`, higher is better.
 
     A system at the `worst` value there is stands behind or beside all systems, unranked ones too: that others lack
-    scores makes nobody the first. The span holds the ranks in the resamples `drawn`, and those at the `bounds` (low,
-    high) of the values: at best a system is at its high bound and all other ranked systems are at their low ones, at
-    worst it is at its low bound and all others, unranked ones too, are at their high ones.
+    scores makes nobody the first. The span holds the ranks that the tests between systems leave open, `told` [S, 2]
+    (`rank_spans`), and those at the `bounds` (low, high) of the values: at best a system is at its high bound and all
+    other ranked systems are at their low ones, at worst it is at its low bound and all others, unranked ones too, are
+    at their high ones.
     """
     low, high = bounds
     everyone = np.ones_like(ranked)
     last = np.isclose(values, worst, rtol=1e-12, atol=1e-12)
     floored = np.where(last | np.isnan(values), worst, values)
-    rank = np.where(last, _among(floored, floored, everyone), _among(values, values, ranked))
-    best = np.fmin(drawn.rank_interval[:, 0], np.fmin(rank, _among(high, low, ranked)))
-    least = np.fmax(drawn.rank_interval[:, 1], np.fmax(rank, _among(low, high, everyone)))
+    ahead, equal = (
+        np.where(last, beside, among)
+        for beside, among in zip(
+            _among(floored, floored, everyone), _among(values, values, ranked), strict=True
+        )
+    )
+    rank = 1.0 + ahead
+    best = np.fmin(told[:, 0], np.fmin(rank, 1.0 + _among(high, low, ranked)[0]))
+    most = 1.0 + np.sum(_among(low, high, everyone), axis=0)
+    least = np.fmax(told[:, 1], np.fmax(rank, most))
     span = np.stack([best, least], axis=1)
-    return Ranks(np.where(ranked, rank, np.nan), np.where(ranked[:, None], span, np.nan))
+    return Ranks(
+        np.where(ranked, rank, np.nan),
+        np.where(ranked, rank + equal / 2.0, np.nan),
+        np.where(ranked[:, None], span, np.nan),
+    )
 
 
-def _among(own: Floats, others: Floats, counted: Flags) -> Floats:
-    """The rank of each `own` value among the values of the other `counted` systems."""
-    ahead = (others[None, :] > own[:, None]) & counted
+def _among(own: Floats, others: Floats, counted: Flags) -> tuple[Integers, Integers]:
+    """How many of the values of the other `counted` systems are above each `own` value, and how many equal it."""
+    above = (others[None, :] > own[:, None]) & counted
     equal = (others[None, :] == own[:, None]) & counted
-    np.fill_diagonal(ahead, False)
+    np.fill_diagonal(above, False)
     np.fill_diagonal(equal, False)
-    return np.asarray(1.0 + ahead.sum(axis=1) + equal.sum(axis=1) / 2.0, np.float64)
+    return above.sum(axis=1), equal.sum(axis=1)
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """What the tasks tell of the `ranked` systems [S], higher being better: the tests of all pairs of them.
+
+    `above` [S, S] is whether the row's system is told to be above the column's, `holm` each pair's corrected p.
+    """
+
+    ranked: Flags
+    pairs: Differences
+    holm: Floats
+    above: Flags
+
+    @classmethod
+    def of(cls, filled: Filled, sign: float, ranked: Flags, *, bounded: bool) -> "Claims":
+        """Tested by what each task contributes, multiplied by `sign`; intervals of differences where `bounded`."""
+        among = np.where(ranked[:, None], sign * filled.contributions(), np.nan)
+        pairs = differences(among, alpha=1.0 - CONFIDENCE, bounded=bounded)
+        return cls(ranked, pairs, *told_apart(pairs, len(filled.systems), 1.0 - CONFIDENCE))
+
+    @classmethod
+    def resampled(cls, drawn: Bootstrap, ranked: Flags, tasks: int, alpha: float) -> "Claims":
+        """By the resamples of `tasks` of the ranked systems, whose figures have no value for one task."""
+        pairs = resampled(drawn.difference, drawn.difference_interval, tasks, alpha=alpha)
+        return cls(ranked, pairs, *told_apart(pairs, ranked.size, alpha))
+
+    def in_order(self, systems: Sequence[str], order: Sequence[int], sign: float = 1.0) -> list[Pair]:
+        """Every pair of the systems in `order`, the earlier one first, with the signs that are displayed."""
+        place = {row: at for at, row in enumerate(order)}
+        tests = self.pairs
+        found: dict[tuple[int, int], Pair] = {}
+        for at, (first, second) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
+            if first not in place or second not in place:
+                continue
+            a, b = sorted((first, second), key=place.__getitem__)
+            turn = sign if a == first else -sign
+            ends = sorted((turn * float(tests.low[at]), turn * float(tests.high[at])))
+            found[place[a], place[b]] = Pair(
+                a=systems[a],
+                b=systems[b],
+                difference=figure(turn * float(tests.difference[at])),
+                low=figure(ends[0]),
+                high=figure(ends[1]),
+                p=figure(tests.p[at]),
+                holm=figure(self.holm[at]),
+                n_used=int(tests.n_used[at]),
+            )
+        return [found[one] for one in sorted(found)]
 
 
 def sign_of(one: Measured) -> float:
@@ -211,8 +283,9 @@ def sign_of(one: Measured) -> float:
 
 
 def ranked_among(filled: Filled, estimate: Floats) -> Flags:
-    """The systems [S] that have a value and enough scores for a rank."""
-    return np.asarray(~np.isnan(estimate) & (filled.coverage > FLAGGED_BELOW - 1e-9))
+    """The systems [S] that have a value and enough scores for a rank, of which counts and resources need none."""
+    enough = filled.coverage > (-np.inf if filled.descriptive else FLAGGED_BELOW - 1e-9)
+    return np.asarray(~np.isnan(estimate) & enough)
 
 
 def placed(
@@ -220,15 +293,16 @@ def placed(
     filled: Filled,
     own: Bootstrap,
     drawn: Bootstrap,
+    claims: Claims,
     without_gold: int,
     detail: Detail | None = None,
 ) -> MetricBoard:
     """The board of a metric over the tasks of `filled`.
 
-    Values and intervals are those of every system's `own` resamples, ranks those among the ranked systems `drawn`.
+    Values and intervals are those of every system's `own` resamples, the stability of the ranking that of the ranked
+    systems `drawn`, tiers and spans of ranks what the tests of their differences claim.
     """
     metric, sign = one.metric, sign_of(one)
-    ranked = ranked_among(filled, own.estimate)
     return MetricBoard(
         protocol=one.protocol,
         metric=metric.name,
@@ -247,40 +321,49 @@ def placed(
         not_submitted=filled.not_submitted,
         tau=stability_of(drawn.tau),
         rho=stability_of(drawn.rho),
-        standings=tuple(_standings(filled, own, drawn, sign, ranked)),
+        standings=tuple(_standings(filled, own, claims, sign)),
         detail=detail,
     )
 
 
-def _standings(
-    filled: Filled, own: Bootstrap, drawn: Bootstrap, sign: float, ranked: Flags
-) -> list[Standing]:
+def _standings(filled: Filled, own: Bootstrap, claims: Claims, sign: float) -> list[Standing]:
+    ranked = claims.ranked
     ends = (filled.low, filled.high) if sign > 0 else (-filled.high, -filled.low)
-    found = ranks_of(drawn, own.estimate, ends, sign * filled.worst, ranked)
+    worst = np.nan if filled.descriptive else sign * filled.worst
+    found = ranks_of(rank_spans(claims.above, ranked), own.estimate, ends, worst, ranked)
+    tier = tiers(np.where(ranked, own.estimate, np.nan), claims.above)
     values = sign * own.estimate
     standings = [
         Standing(
             system=name,
             value=figure(values[row]),
-            low=figure((own.percentile[row] * sign).min()),
-            high=figure((own.percentile[row] * sign).max()),
+            low=end_of(own.percentile[row] * sign, 0),
+            high=end_of(own.percentile[row] * sign, 1),
             bound_low=_bound(filled.low[row], values[row]),
             bound_high=_bound(filled.high[row], values[row]),
+            as_published=figure(filled.as_published[row]),
             standard_error=figure(own.standard_error[row]),
             rank=figure(found.rank[row]),
+            midrank=figure(found.midrank[row]),
             rank_low=figure(found.span[row, 0]),
             rank_high=figure(found.span[row, 1]),
-            tier=int(drawn.tier[row]) or None,
+            tier=int(tier[row]) or None,
             n_total=int(filled.n_total[row]),
             n_scored=int(filled.n_scored[row]),
             n_unscored=int(filled.n_total[row] - filled.n_scored[row]),
             unscored=filled.unscored[row],
             coverage=float(filled.coverage[row]),
-            flagged=bool(filled.coverage[row] <= FLAGGED_BELOW - 1e-9),
+            flagged=bool(not filled.descriptive and filled.coverage[row] <= FLAGGED_BELOW - 1e-9),
         )
         for row, name in enumerate(filled.systems)
     ]
     return sorted(standings, key=lambda row: _place(row, sign))
+
+
+def end_of(interval: Floats, side: int) -> float | None:
+    """An end of an interval; None of one without width, for which the tasks show no variance."""
+    low, high = interval.min(), interval.max()
+    return figure((low, high)[side]) if high > low else None
 
 
 def _bound(bound: float, value: float) -> float | None:
@@ -332,20 +415,20 @@ def known_attribute(name: str, tasks: Mapping[str, TaskRecord]) -> str:
 
 def grouped(
     attribute: str,
-    metrics: Iterable[tuple[Measured, Integers]],
+    metrics: Iterable[Measured],
     tasks: Mapping[str, TaskRecord],
     drawing: Drawing,
 ) -> Grouping:
-    """`metrics`, each with what is `expected` of its systems, by an `attribute` of their tasks."""
+    """`metrics` by an `attribute` of their tasks."""
     values = {name: task.attribute(attribute) for name, task in tasks.items()}
     boards: dict[str, list[MetricBoard]] = {name: [] for name in sorted({*values.values(), ""}, key=_natural)}
     mean = []
-    for one, expected in metrics:
+    for one in metrics:
         found: list[tuple[Filled, BootstrapPart]] = []
         every = {*one.among.tasks, *one.among.without_gold}
         for number, name in enumerate(boards, 1):
             chosen = {task for task in every if values.get(task, "") == name}
-            filled = one.within(chosen, expected)
+            filled = one.within(chosen)
             if filled is None:
                 continue
             drawn = bootstrap_part(
@@ -370,23 +453,24 @@ def _board(one: Measured, filled: Filled, part: BootstrapPart, without_gold: int
     own = merge([part], level=CONFIDENCE)
     ranked = ranked_among(filled, own.estimate)
     drawn = own if ranked.all() else merge([among(part, ranked)], level=CONFIDENCE)
-    return placed(one, filled, own, drawn, without_gold)
+    claims = Claims.of(filled, sign_of(one), ranked, bounded=False)
+    return placed(one, filled, own, drawn, claims, without_gold)
 
 
 def _mean(groups: Sequence[Filled]) -> Filled:
-    """The mean over `groups` of a metric; of counts, the sums."""
-    denominators = [group.denominators for group in groups if group.denominators is not None]
+    """The mean over `groups` of a metric; of counts, the sums. A task weighs as much as its group has few."""
+    n_tasks = sum(len(group.tasks) for group in groups)
+    weights = [n_tasks / (len(groups) * len(group.tasks)) for group in groups]
     return Filled(
         systems=groups[0].systems,
         tasks=tuple(task for group in groups for task in group.tasks),
-        values=np.hstack([group.values for group in groups]),
+        values=np.hstack([w * group.contributions() for w, group in zip(weights, groups, strict=True)]),
         low=np.mean([group.low for group in groups], axis=0),
         high=np.mean([group.high for group in groups], axis=0),
         worst=float(np.mean([group.worst for group in groups])),
-        scored=np.hstack([group.scored for group in groups]),
-        total=np.sum([group.total for group in groups], axis=0),
+        known=np.hstack([group.known for group in groups]),
+        as_published=np.mean([group.as_published for group in groups], axis=0),
         coverage=np.mean([group.coverage for group in groups], axis=0),
-        expected=groups[0].expected,
         n_total=np.sum([group.n_total for group in groups], axis=0),
         n_scored=np.sum([group.n_scored for group in groups], axis=0),
         unscored=tuple(
@@ -394,7 +478,7 @@ def _mean(groups: Sequence[Filled]) -> Filled:
             for counts in zip(*(group.unscored for group in groups), strict=True)
         ),
         not_submitted=tuple(one for group in groups for one in group.not_submitted)[:3],
-        denominators=np.hstack(denominators) if denominators else None,
+        descriptive=groups[0].descriptive,
     )
 
 

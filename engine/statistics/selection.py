@@ -1,12 +1,15 @@
-"""What systems are ranked by: a metric over every selected task, with what is missing at its worst.
+"""What systems are ranked by: a metric over every task that is due, with all that is missing at its worst.
 
-Nobody gains by failing: an unscored row counts as the worst it could still be, a missing row as the metric's worst. A
-task without gold for a protocol is not selected for it, whatever was reported on it.
+Nobody gains by failing, hiding or sending less: a missing part, an unscored report and a missing one count as the worst
+that they could still be. A task is due once: its number is the mean of the samples there are. A task without the gold
+that a metric needs is not selected for it, whatever was reported on it. Counts and resources, which say nothing of
+quality, are means over what is known.
 
 What to say of a missing score, everywhere: its cause, what it is about, and what to do.
 """
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,12 +26,14 @@ __all__ = [
     "Filled",
     "Selection",
     "cause_of",
+    "contributions",
     "explained",
     "fill",
     "fill_ratio",
     "remedy",
     "said_of",
     "selections",
+    "worst_end",
 ]
 
 NOT_SUBMITTED = "not_submitted"
@@ -42,8 +47,10 @@ Integers = npt.NDArray[np.int64]
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """The systems and tasks of a protocol, or of one of its metrics.
 
-    `without_gold` are the tasks that are left out for want of gold. `worst` holds, by metric and task, what is not
-    the metric's own worst. `submitting` and `reported` are the systems and tasks that have rows.
+    `without_gold` are the tasks that are left out for want of gold, `undue` by metric those that lack the part of the
+    gold that it needs. `worst` holds, by metric and task, what is not the metric's own worst. `submitting` and
+    `reported` are the systems and tasks that have rows. `samples` says how many reports of a system are due per task,
+    1 where nothing is said.
     """
 
     systems: tuple[str, ...]
@@ -52,21 +59,31 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     worst: dict[str, dict[str, float]]
     submitting: frozenset[str]
     reported: frozenset[str]
+    undue: dict[str, frozenset[str]] = {}
+    samples: dict[str, int] = {}
 
-    def of(self, rows: MetricRows, *, everywhere: bool) -> "Selection":
-        """The selection of the metric of `rows`: the systems and tasks that have it, and those without any row.
+    def of(self, rows: MetricRows, metric: Metric) -> "Selection":
+        """The selection of `metric`, which has these `rows`: the systems and tasks that have it, or have no row at all.
 
-        A metric that is some tasks' own (not `everywhere`) is not expected of a task that nobody reported on.
+        A metric that is some tasks' own (not `everywhere`) is not expected of a task that nobody reported on, and a
+        resource, which reports need not state, of every task.
         """
+        if metric.kind == "resource":
+            return self
         tasks = {rows.tasks[at] for at in np.flatnonzero(np.bincount(rows.task)).tolist()}
         tasks |= self.worst.get(rows.metric, {}).keys()
         systems = {rows.systems[at] for at in np.flatnonzero(np.bincount(rows.system)).tolist()}
+        lacking = {rows.tasks[at] for at in np.unique(rows.task[_lacks_gold(rows)]).tolist()}
+        lacking |= self.undue.get(rows.metric, frozenset()) & {*self.tasks}
         return msgspec.structs.replace(
             self,
             systems=tuple(one for one in self.systems if one in systems or one not in self.submitting),
             tasks=tuple(
-                one for one in self.tasks if one in tasks or (everywhere and one not in self.reported)
+                one
+                for one in self.tasks
+                if one not in lacking and (one in tasks or (metric.everywhere and one not in self.reported))
             ),
+            without_gold=self.without_gold | lacking,
         )
 
     def within(self, chosen: Container[str]) -> "Selection":
@@ -84,19 +101,22 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             self,
             systems=tuple(one for one in self.systems if one in systems),
             tasks=tuple(one for one in self.tasks if one in tasks),
+            without_gold=self.without_gold | other.without_gold,
         )
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric over all selected tasks.
+    """One metric over all tasks that are due.
 
     `values[S, T]` is what the ranking's mean is taken over; all of a system's values are NaN if what it misses could be
     infinitely bad. `low` and `high` [S] bound the mean (infinite: unbounded), `worst` is the worst that any mean can
-    be. `total[S]` sums what was scored. `coverage[S]` is the mean share of a task's samples and repeats that are
-    scored, of the `expected` [S] ones. `n_total`, `n_scored` [S] count them, and `unscored` those that are not, by
-    reason; `not_submitted` are some of the reports that are not there. `denominators[S, T]` is there for a pooled
-    metric, whose `values` are its numerators. Every mean of `values` is held between the ends of `clip`
-    (`Metric.clip`); `low`, `high` and `worst` are.
+    be. `known[S, T]` is what was scored, NaN where nothing was, and `as_published[S]` the metric over it, by its own
+    rule. `coverage[S]` is the mean share of a task's
+    due samples and repeats that are scored, or the answered share of all parts of what was judged, whichever is lower.
+    `n_total`, `n_scored` [S] count samples and repeats, and `unscored` those that are not scored, by reason;
+    `not_submitted` are some of the reports that are not there. `denominators[S, T]` is there for a pooled metric, whose
+    `values` are its numerators. Every mean of `values` is held between the ends of `clip` (`Metric.clip`); `low`,
+    `high` and `worst` are. A `descriptive` metric, a count or a resource, has values where it is known, and no worst.
     """
 
     systems: tuple[str, ...]
@@ -105,22 +125,52 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     low: Floats
     high: Floats
     worst: float
-    scored: npt.NDArray[np.bool_]
-    total: Floats
+    known: Floats
+    as_published: Floats
     coverage: Floats
-    expected: Integers
     n_total: Integers
     n_scored: Integers
     unscored: tuple[dict[str, int], ...]
     not_submitted: tuple[str, ...] = ()
     denominators: Floats | None = None
     clip: tuple[float, float] | None = None
+    descriptive: bool = False
 
     def signed_clip(self, sign: float) -> tuple[float, float] | None:
         """`clip` for values that were multiplied by `sign`."""
         if self.clip is None or sign > 0:
             return self.clip
         return -self.clip[1], -self.clip[0]
+
+    def contributions(self) -> Floats:
+        """What each task contributes, [S, T]: values whose mean is the system's number, before it is clipped."""
+        return self.values if self.denominators is None else contributions(self.values, self.denominators)
+
+
+def contributions(over: Floats, below: Floats) -> Floats:
+    """What each task contributes to each system's sum(over) / sum(below), both [S, T]: values whose mean it is.
+
+    They are the linear approximation (Taylor) about the ratio. NaN where either is, or where the ratio is undefined.
+    """
+    known = ~np.isnan(over + below)
+    sums = [np.where(known, one, 0.0).sum(axis=1, keepdims=True) for one in (over, below)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio, mean = sums[0] / sums[1], sums[1] / known.sum(axis=1, keepdims=True)
+        found = ratio + (over - ratio * below) / mean
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def worst_end(metric: Metric) -> Literal["low", "high"] | None:
+    """At which end of its bounds a metric counts; None for counts and resources, which are as they are known."""
+    if metric.kind != "quality":
+        return None
+    return "high" if metric.lower_is_better else "low"
+
+
+def _lacks_gold(rows: MetricRows) -> npt.NDArray[np.bool_]:
+    """Which of `rows` have no value for want of gold."""
+    gold = np.array([reason in _GOLD for reason in rows.reasons], np.bool_)
+    return np.asarray(gold[rows.reason] & np.isnan(rows.values))
 
 
 def selections(records: Sequence[RunRecord], rows: Sequence[MetricRows]) -> dict[str, Selection]:
@@ -139,22 +189,27 @@ def selections(records: Sequence[RunRecord], rows: Sequence[MetricRows]) -> dict
 
 def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunRecord]) -> Selection:
     names = rows[0]
-    gold = np.array([reason in _GOLD for reason in names.reasons])
-    lacking, systems, reported = set[int](), set[int](), set[int]()
+    systems, reported = set[int](), set[int]()
     for one in rows:
-        lacking.update(np.unique(one.task[gold[one.reason] & np.isnan(one.values)]).tolist())
         systems.update(np.flatnonzero(np.bincount(one.system)).tolist())
         reported.update(np.flatnonzero(np.bincount(one.task)).tolist())
     seen = {names.tasks[at] for at in reported}
     tasks: dict[str, TaskRecord | None] = dict.fromkeys(seen)
+    samples: dict[str, int] = {}
     for record in records:
         tasks |= {name: task for name, task in record.tasks.items() if record.is_whole or name in seen}
-    without = {names.tasks[at] for at in lacking}
-    without |= {name for name, task in tasks.items() if task is not None and protocol in task.without_gold}
+        for name in record.systems:
+            samples[name] = max(samples.get(name, 1), record.config.samples)
+    without = {name for name, task in tasks.items() if task is not None and protocol in task.without_gold}
     worst: dict[str, dict[str, float]] = {}
+    undue: dict[str, set[str]] = {}
     for name, task in tasks.items():
-        for metric, value in ({} if task is None else task.worst.get(protocol, {})).items():
+        if task is None:
+            continue
+        for metric, value in task.worst.get(protocol, {}).items():
             worst.setdefault(metric, {})[name] = value
+        for metric in task.undue.get(protocol, ()):
+            undue.setdefault(metric, set()).add(name)
     listed = {name for record in records if not record.recorded for name in record.systems}
     submitting = frozenset(names.systems[at] for at in systems)
     return Selection(
@@ -164,99 +219,106 @@ def _selection(protocol: str, rows: Sequence[MetricRows], records: Sequence[RunR
         worst=worst,
         submitting=submitting,
         reported=frozenset(seen),
+        undue={metric: frozenset(found) for metric, found in undue.items()},
+        samples=samples,
     )
 
 
-def fill(
-    rows: MetricRows, metric: Metric, among: Selection, bad_is_high: bool, expected: Integers | None = None
-) -> Filled:
-    """The metric of `rows` over its selection, what is missing at its high or low end.
-
-    `expected` [S] are the samples and repeats due for each task, by default as many as the system has for any.
-    """
+def fill(rows: MetricRows, metric: Metric, among: Selection, bad_is_high: bool) -> Filled:
+    """The metric of `rows` over its selection, what is missing at its high or low end."""
     names = among.tasks
-    count = (len(among.systems), len(names))
+    shape = (len(among.systems), len(names))
     cell, kept = _cells(rows, among.systems, names)
-    values = rows.values[kept]
-    scored = ~np.isnan(values)
-    ends = _ends(metric, among.worst.get(rows.metric, {}), names)
-    size = count[0] * count[1]
-    present = np.bincount(cell, minlength=size).reshape(count)
-    n_scored = np.bincount(cell[scored], minlength=size).reshape(count)
-    due, absent = _absent(cell, rows.answer[kept], present, expected)
-
-    def cells(side: int, kept_values: bool) -> Floats:
-        """The cells' means with what is missing at the low (0) or high (1) side; only one is made at a time."""
-        bound = (rows.low, rows.high)[side][kept]
-        at_end = np.where(np.isnan(bound), ends[side, cell % max(1, count[1])], bound)
-        return _mean(
-            cell, np.where(scored, values, at_end) if kept_values else at_end, present, absent, ends[side]
-        )
-
-    with np.errstate(invalid="ignore"):
-        bounds = [
-            cells(side, False).mean(axis=1) if count[1] else np.full(count[0], np.nan) for side in (0, 1)
-        ]
+    values, ends = rows.values[kept], _ends(metric, among.worst.get(rows.metric, {}), names)
+    scored, descriptive = ~np.isnan(values), metric.kind != "quality"
+    size = shape[0] * shape[1]
+    present = np.bincount(cell, minlength=size).reshape(shape)
+    n_scored = np.bincount(cell[scored], minlength=size).reshape(shape)
+    absent = _absent(
+        cell,
+        rows.sample[kept],
+        present,
+        np.array([among.samples.get(name, 1) for name in among.systems], np.int64),
+    )
+    bound = [
+        np.where(np.isnan(one), ends[side, cell % max(1, shape[1])], one)
+        for side, one in enumerate((rows.low[kept], rows.high[kept]))
+    ]
+    low, high = (_means(cell, one, present, ends[side]) for side, one in enumerate(bound))
     slots = present + absent
-    unscored = rows.reason[kept][~scored]
-    worst = np.asarray(ends[int(bad_is_high)].mean() if count[1] else np.nan)
+    covered = np.minimum(_mean(n_scored / np.maximum(slots, 1), 0.0), _answered(rows, kept, cell, shape))
+    bounds, worst = [_mean(low), _mean(high)], _mean(ends)[int(bad_is_high)]
+    total = np.bincount(cell[scored], weights=values[scored], minlength=size).reshape(shape)
+    with np.errstate(invalid="ignore"):
+        known = np.asarray(total / n_scored, np.float64)
+    published = _known_mean(known)
     if metric.clip is not None:
-        bounds, worst = [np.clip(bound, *metric.clip) for bound in bounds], np.clip(worst, *metric.clip)
+        bounds, worst = [np.clip(one, *metric.clip) for one in bounds], np.clip(worst, *metric.clip)
+        published = np.clip(published, *metric.clip)
+    if descriptive:
+        bounds = [published, published]
     return Filled(
         systems=among.systems,
         tasks=names,
-        values=_finite(cells(int(bad_is_high), True)),
+        values=known if descriptive else _finite((low, high)[int(bad_is_high)]),
         low=bounds[0],
         high=bounds[1],
         worst=float(worst),
-        scored=n_scored > 0,
-        total=np.asarray(
-            np.bincount(cell[scored] // max(1, count[1]), weights=values[scored], minlength=count[0]),
-            np.float64,
-        ),
-        coverage=(n_scored / slots).mean(axis=1) if count[1] else np.zeros(count[0]),
-        expected=due,
+        known=known,
+        as_published=published,
+        coverage=covered,
         n_total=slots.sum(axis=1),
         n_scored=n_scored.sum(axis=1),
-        unscored=_reasons(rows.reasons, cell[~scored] // max(1, count[1]), unscored, absent),
-        not_submitted=_not_submitted(among, absent),
+        unscored=_reasons(
+            rows.reasons,
+            cell[~scored] // max(1, shape[1]),
+            rows.reason[kept][~scored],
+            absent * (not descriptive),
+        ),
+        not_submitted=() if descriptive else _not_submitted(among, absent),
         clip=metric.clip,
+        descriptive=descriptive,
     )
 
 
 def fill_ratio(
-    parts: tuple[MetricRows, MetricRows],
-    metrics: tuple[Metric, Metric, Metric],
-    among: Selection,
-    expected: Integers | None = None,
+    parts: tuple[MetricRows, MetricRows], metrics: tuple[Metric, Metric, Metric], among: Selection
 ) -> Filled:
     """A pooled metric, the ratio of its parts' sums, over their selection. `metrics` are itself and its parts."""
     metric, over, below = metrics
-    top = fill(parts[0], over, among, metric.lower_is_better, expected)
-    under = fill(parts[1], below, among, not metric.lower_is_better, expected)
-    undefined = np.isnan(np.hstack([top.values, under.values])).any(axis=1, keepdims=True)
-    undefined |= under.total[:, None] == 0.0
-    gap = np.where(undefined, np.nan, 0.0)
+    descriptive = metric.kind != "quality"
+    if not descriptive:
+        over, below = (msgspec.structs.replace(one, kind="quality") for one in (over, below))
+    top = fill(parts[0], over, among, metric.lower_is_better)
+    under = fill(parts[1], below, among, not metric.lower_is_better)
+    both = ~np.isnan(top.known + under.known)
+    known = np.where(both, top.known, np.nan), np.where(both, under.known, np.nan)
+    summed, divisor = (np.nansum(one, axis=1) for one in known)
     low_end, high_end = _ends(metric, {}, ("",))[:, 0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        low = np.where(top.low > 0.0, top.low / under.high, low_end)
-        high = np.where(under.low > 0.0, top.high / under.low, high_end)
+        published = np.where(divisor > 0.0, summed / divisor, np.nan)
+        low = np.maximum(np.where(top.low > 0.0, top.low / under.high, low_end), low_end)
+        high = np.minimum(np.where(under.low > 0.0, top.high / under.low, high_end), high_end)
+        by_task = known[0] / known[1]
+    undefined = np.isnan(np.hstack([top.values, under.values])).any(axis=1, keepdims=True)
+    gap = np.where(undefined | (divisor[:, None] == 0.0), np.nan, 0.0)
+    values = known if descriptive else (top.values + gap, under.values + gap)
     scarcer = np.where(top.n_scored <= under.n_scored, 0, 1).tolist()
     return Filled(
         systems=top.systems,
         tasks=top.tasks,
-        values=top.values + gap,
-        low=np.maximum(low, low_end),
-        high=np.minimum(high, high_end),
+        values=values[0],
+        low=published if descriptive else low,
+        high=published if descriptive else high,
         worst=float(high_end if metric.lower_is_better else low_end),
-        scored=top.scored & under.scored,
-        total=top.total,
+        known=by_task,
+        as_published=published,
         coverage=np.minimum(top.coverage, under.coverage),
-        expected=np.maximum(top.expected, under.expected),
         n_total=np.maximum(top.n_total, under.n_total),
         n_scored=np.minimum(top.n_scored, under.n_scored),
         unscored=tuple((top, under)[part].unscored[row] for row, part in enumerate(scarcer)),
-        denominators=under.values + gap,
+        denominators=values[1],
+        descriptive=descriptive,
     )
 
 
@@ -279,16 +341,25 @@ def _ends(metric: Metric, own: dict[str, float], tasks: Sequence[str]) -> Floats
     return np.stack([np.minimum(worst, best), np.maximum(worst, best)])
 
 
-def _absent(
-    cell: Integers, answer: Integers, present: Integers, expected: Integers | None
-) -> tuple[Integers, Integers]:
-    """The samples and repeats due for each task [S], and how many of them each lacks [S, T]."""
+def _absent(cell: Integers, sample: Integers, present: Integers, due: Integers) -> Integers:
+    """How many of the samples that are `due` [S] each task lacks [S, T], times the judge's repeats."""
     found = present
-    if answer.size and (answer.max() > 0 or present.max() > 1):
-        each = np.unique(np.stack([cell, answer]), axis=1)[0]
+    if sample.size and (sample.max() > 0 or present.max() > 1):
+        each = np.unique(np.stack([cell, sample]), axis=1)[0]
         found = np.bincount(each, minlength=present.size).reshape(present.shape)
-    due = np.maximum(found.max(axis=1, initial=0), 1) if expected is None else expected
-    return due, np.maximum(due[:, None] - found, 0)
+    repeats = np.maximum(present // np.maximum(found, 1), 1)
+    return np.asarray(np.maximum(due[:, None] - found, 0) * repeats, np.int64)
+
+
+def _answered(
+    rows: MetricRows, kept: npt.NDArray[np.bool_], cell: Integers, shape: tuple[int, int]
+) -> Floats:
+    """The share of the parts of each system's reports that have an answer, [S]; 1 where there are no parts."""
+    system = cell // max(1, shape[1])
+    answered, parts = (
+        np.bincount(system, weights=one[kept], minlength=shape[0]) for one in (rows.answered, rows.parts)
+    )
+    return np.where(parts > 0, answered / np.maximum(parts, 1), 1.0)
 
 
 def _not_submitted(among: Selection, absent: Integers) -> tuple[str, ...]:
@@ -297,11 +368,23 @@ def _not_submitted(among: Selection, absent: Integers) -> tuple[str, ...]:
     return tuple(f"{among.systems[row]} on {among.tasks[column]}" for row, column in places)
 
 
-def _mean(cell: Integers, values: Floats, present: Integers, absent: Integers, end: Floats) -> Floats:
+def _means(cell: Integers, values: Floats, present: Integers, end: Floats) -> Floats:
+    """The mean of each cell's values [S, T]; `end` [T] where there are none."""
     total = np.bincount(cell, weights=values, minlength=present.size).reshape(present.shape)
     with np.errstate(invalid="ignore"):
-        total = np.where(absent > 0, total + absent * end, total)
-    return np.asarray(total / (present + absent))
+        return np.where(present > 0, total / present, end)
+
+
+def _mean(values: Floats, without: float = np.nan) -> Floats:
+    """The mean over tasks, the last axis; `without` any."""
+    with np.errstate(invalid="ignore"):
+        return values.mean(axis=-1) if values.shape[-1] else np.full(values.shape[:-1], without)
+
+
+def _known_mean(values: Floats) -> Floats:
+    """The mean over the tasks [S, T] that are not NaN."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(values, axis=1) / (~np.isnan(values)).sum(axis=1), np.float64)
 
 
 def _finite(values: Floats) -> Floats:

@@ -135,7 +135,7 @@ def _figures(head: MetricBoard, groupings: Sequence[Grouping]) -> Iterator[Figur
             kind="pairs",
             title="Significance of differences",
             wide=len(head.standings) > _FEW,
-            note="A row's system minus a column's, by paired tests corrected for their number (Holm).",
+            note="A row's system minus a column's, told apart where p is at most 0.05 after Holm's correction.",
         )
     groups = {(of, name) for of, name, _ in _grouped(head, groupings)}
     for attribute in dict.fromkeys(one.attribute for one in groupings):
@@ -252,7 +252,7 @@ _OPEN = ("resolved",)
 _IN_STANDINGS = ("standings", "metric")
 _NAME, _SHORT = 120, 28  # letters of a system's name in the standings, and in a narrow window
 # The standings' columns in the page's order, and those that are hidden until a reader chooses them.
-_ORDER = ("rank", "system", "value", "corrected", "corrected interval", "published", "beside")
+_ORDER = ("rank", "system", "value", "as published", "corrected", "corrected interval", "published", "beside")
 _HIDDEN = ("corrected interval", "rank interval", "interval", "bounds", "scored", "unscored")
 
 

@@ -26,7 +26,7 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     if detail is None:
         return []
     tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail)]
-    tables += [*_best_of(head, detail), *_cost(head, board, detail)]
+    tables += [*_samples(head, detail), *_cost(head, board, detail)]
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
     return [table for table in tables if table.rows or table.note]
@@ -53,7 +53,8 @@ def _pairs(detail: Detail, scale: float) -> Table:
     return _table(
         kind="pairs",
         title="Pairwise differences",
-        note="On the tasks scored for both; paired t tests, corrected by Holm for the number of pairs.",
+        note="Of the numbers that rank. Where at most 12 tasks differ, p counts all ways to flip the signs of their "
+        "differences, else it is Student's; Holm corrects it for the number of pairs.",
         names=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
         rows=tuple(
             (
@@ -97,28 +98,36 @@ def _left_out(detail: Detail) -> list[Table]:
     ]
 
 
-def _best_of(head: MetricBoard, detail: Detail) -> list[Table]:
-    if not detail.best_of:
+def _samples(head: MetricBoard, detail: Detail) -> list[Table]:
+    if not detail.best_of and not detail.scatter:
         return []
-    ks = sorted({one.k for one in detail.best_of})
     found = {(one.system, one.k): one for one in detail.best_of}
+    most = {one.system: one.k for one in detail.best_of}  # k rises
+    ks = [k for k in range(1, max(most.values(), default=0) + 1) if k.bit_count() == 1 or k in most.values()]
+    scatter = {one.system: one for one in detail.scatter}
     rows = []
     for row in head.standings:
-        cells = [Cell(row.system), score(row, head)]
+        first = found.get((row.system, 1))
+        on = "-" if first is None else f"{first.n_scored:,} of {first.n_tasks:,}"
+        cells = [Cell(row.system), Cell(on, None if first is None else first.n_scored)]
         for k in ks:
-            one = found[row.system, k]
-            some = (
-                "" if one.n_scored == one.n_tasks else f" ({one.n_scored} of {plural(one.n_tasks, 'task')})"
-            )
-            cells.append(Cell(f"{number(one.value, head.scale)}{some}", one.value))
+            one = found.get((row.system, k))
+            text = "-" if one is None else number(one.value, head.scale, head.decimals)
+            if one is not None and k > 1 and one.first is not None:
+                text += f" ({number(one.first, head.scale, head.decimals)})"
+            cells.append(Cell(text, None if one is None else one.value))
+        spread = scatter.get(row.system)
+        sds = (None, None) if spread is None else (spread.samples, spread.repeats)
+        cells += [Cell(number(sd, head.scale, head.decimals), sd) for sd in sds]
         rows.append(tuple(cells))
     return [
         _table(
             kind="samples",
-            title=f"{head.metric} of the best of several samples",
-            note="The mean if only the best of so many of a system's reports per task were kept: over all ways to "
-            "choose them, on the tasks with that many scored reports.",
-            names=("system", head.metric, *(f"best of {k}" for k in ks)),
+            title=f"{head.metric} of several samples",
+            note="pass@k: the mean if only the best of k of a system's reports per task were kept, over all ways to "
+            "choose them (in brackets: of the first k), all on the same tasks, those with the most samples that are "
+            "due. sd: the standard deviation of a task's samples, and of the judge's repeats of one.",
+            names=("system", "tasks", *(f"pass@{k}" for k in ks), "sd of samples", "sd of repeats"),
             rows=tuple(rows),
         )
     ]

@@ -26,11 +26,12 @@ _SPARE = {"scored": 1, "published": 2, "beside": 3, "unscored": 4}  # what gives
 _WORDS = ("group", "system", "unscored")
 _JOINED = ("rank interval", "interval", "bounds", "corrected interval")
 _TIPS = {
-    "rank": "Rank by the score, 1 is best; beside it the tier.",
-    "rank interval": "The ranks it could have, over resampled tasks and all that is missing.",
+    "rank": "Rank by the score, 1 is best, 2= is shared; beside it the tier.",
+    "rank interval": "The ranks that tests between the systems do not rule out, nor what is missing.",
     "system": "The system that wrote the reports.",
     "interval": "The score's interval, in figures.",
-    "bounds": "What the score could become once everything is scored.",
+    "bounds": "What the score could become once everything is scored; the score is the worst of it.",
+    "as published": "The mean over what is scored, by the rule that the metric's name stands for. It ranks nothing.",
     "corrected": "An estimate of people's mean score, from the judge's scores of all tasks and people's of some.",
     "corrected interval": "The interval of the corrected score.",
     "published": "The figure that others published.",
@@ -187,7 +188,7 @@ def _placed(row: Standing | None, head: MetricBoard) -> Cell:
     place = Badge("", kind="tier none")
     if row is not None and row.value is not None and row.rank is not None:
         tier, of = ("", "") if row.tier is None else (f", tier {row.tier}", f" tier-{row.tier}")
-        place = Badge(f"{row.rank:g}", f"Rank {row.rank:g}{tier}", f"tier{of}", unseen="rank ")
+        place = Badge(row.place, f"Rank {row.place}{tier}", f"tier{of}", unseen="rank ")
     return msgspec.structs.replace(score(row, head), badges=(place,))
 
 
@@ -249,6 +250,8 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
         column("interval", lambda row: bar_span(row.low, row.high, head.scale, head.decimals))
         if any(row.open for row in own):
             column("bounds", partial(_bounds, metric=head))
+        if any(_differs(row, head) for row in own):
+            column("as published", partial(as_published, metric=head), best=_best(head))
         if any(row.corrected is not None for row in own):
             column("corrected", partial(_corrected, scale=head.scale), "corrected by people", _best(head))
             column("corrected interval", partial(_corrected_interval, scale=head.scale))
@@ -306,10 +309,10 @@ def _rank(row: Standing) -> Cell:
         tier = _no_tier(f"No rank: less than {FLAGGED_BELOW:.0%} is scored." if row.flagged else "No rank.")
         return Cell("-", badges=(tier,))
     if row.tier is None:
-        return Cell(f"{row.rank:g}", row.rank, badges=(_no_tier(could),) if could else ())
+        return Cell(row.place, row.rank, badges=(_no_tier(could),) if could else ())
     tip = f"Tier {row.tier}: these cannot be told from the tier's best. {could}".rstrip()
     tier = Badge(str(row.tier), tip, f"tier tier-{row.tier}", unseen="tier ")
-    return Cell(f"{row.rank:g}", row.rank, badges=(tier,))
+    return Cell(row.place, row.rank, badges=(tier,))
 
 
 def _no_tier(why: str) -> Badge:
@@ -346,8 +349,10 @@ def _value(row: Standing, metric: MetricBoard) -> Cell:
         if row.low is None
         else [f"interval {bar_span(row.low, row.high, metric.scale, metric.decimals).text}"]
     )
-    parts += [f"rank {row.rank:g} by {metric.metric}"] if row.rank is not None else []
+    parts += [f"rank {row.place} by {metric.metric}"] if row.rank is not None else []
     parts += [f"could become {bounds(row, metric).text}"] if row.open else []
+    if _differs(row, metric):
+        parts.append(f"{as_published(row, metric).text} as published, over what is scored")
     return msgspec.structs.replace(score(row, metric), tip="; ".join(parts))
 
 
@@ -381,6 +386,20 @@ def _ends(rows: Sequence[Standing]) -> tuple[float, float]:
         return 0.0, 0.0
     margin = (max(ends) - min(ends)) * _MARGIN or abs(max(ends)) * _MARGIN or 1.0
     return min(ends) - margin, max(ends) + margin
+
+
+def as_published(row: Standing, metric: MetricBoard) -> Cell:
+    """A system's figure by the rule that the metric's name stands for, which may drop what is missing."""
+    return Cell(number(row.as_published, metric.scale, metric.decimals), row.as_published)
+
+
+def _differs(row: Standing, metric: MetricBoard) -> bool:
+    """Whether the published rule gives another number than the one that ranks, as they are written."""
+    return (
+        row.as_published is not None
+        and row.value is not None
+        and as_published(row, metric).text != number(row.value, metric.scale, metric.decimals)
+    )
 
 
 def _bounds(row: Standing, metric: MetricBoard) -> Cell:

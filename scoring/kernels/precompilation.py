@@ -11,6 +11,7 @@ import gc
 
 import numpy as np
 
+from adjudge.scoring.kernels.comparison.claims import differences
 from adjudge.scoring.kernels.comparison.paired_tests import paired_t
 from adjudge.scoring.kernels.resampling.bootstrap import Sampler, bootstrap
 from adjudge.scoring.kernels.resampling.intervals import difference_intervals
@@ -24,6 +25,7 @@ def precompile() -> None:
     difference_intervals(scores, 0.95)
     leave_one_out(scores)
     paired_t(scores)
+    differences(scores)
     rankings(scores.mean(axis=1), scores)
     bootstrap(scores, resamples=2)
 

@@ -87,7 +87,7 @@
       const names = data.systems.map(([name]) => name).filter((name) => shown(name) && data.pairs.some(([a, b]) => data.systems[a][0] === name || data.systems[b][0] === name));
       const rows = data.pairs.flatMap(([a, b, difference, low, high, p, holm]) => {
         const [first, second] = [data.systems[a][0], data.systems[b][0]];
-        const told = holm === null ? low !== null && low * high > 0 : holm < 0.05;
+        const told = holm !== null && holm <= 0.05;
         const cell = (name, minus, sign) => ({
           name, minus, told: !told ? "cannot be told apart" : (sign * difference > 0) !== data.lower ? "better" : "worse",
           text: `${name} minus ${minus}: ${number(difference === null ? null : sign * difference, data.scale)}` +

@@ -54,7 +54,7 @@ class Placed(msgspec.Struct, frozen=True):
     """A system's place: its figures in the units that are displayed."""
 
     system: str
-    rank: float | None
+    place: str
     value: float | None
     low: float | None
     high: float | None
@@ -277,7 +277,7 @@ def _standings(board: Leaderboard) -> Iterator[Standing]:
             rows = tuple(
                 Placed(
                     row.system,
-                    row.rank,
+                    row.place,
                     *(_scaled(value, one.scale) for value in (row.value, row.low, row.high)),
                 )
                 for row in one.standings

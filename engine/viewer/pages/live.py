@@ -155,7 +155,7 @@ def _placed(one: Standing) -> Iterator[tuple[LiveCell, ...]]:
         if row.low is not None and row.value is not None and row.high is not None:
             bar = tuple(round(100 * (end - low) / width, 2) for end in (row.low, row.value, row.high))
             interval = LiveCell(f"{number(row.low)} to {number(row.high)}", bar=bar)  # type: ignore[arg-type]
-        rank = "-" if row.rank is None else f"{row.rank:g}"
+        rank = row.place
         yield _system(row.system), LiveCell(rank), LiveCell(number(row.value)), interval
 
 

@@ -180,7 +180,7 @@ def _value(run: OpenRun, system: str, protocol: str, metric: Metric) -> _Value:
     held = f", held between {metric.clip[0]:g} and {metric.clip[1]:g}," if metric.clip else ""
     how = f"the sum of {metric.ratio[0]} over the sum of {metric.ratio[1]}" if metric.ratio else f"mean{held}"
     open_ = f" ({bounds(row, head).text})" if row.open else ""
-    rank = "without a rank" if row.rank is None else f"rank {row.rank:g}"
+    rank = "without a rank" if row.rank is None else f"rank {row.place}"
     return _Value(
         number(row.value, metric.scale, metric.decimals),
         f"{open_}, {how} over all {plural(head.n_tasks, 'task')}, {rank}, as in the leaderboard.",

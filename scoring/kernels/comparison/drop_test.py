@@ -1,8 +1,8 @@
-"""One-sided paired t tests of a drop: whether scores fell by more than a margin, and whether they did not.
+"""One-sided paired tests of a drop: whether scores fell by more than a margin, and whether they did not.
 
-Both tests look at the differences before - after on the tasks that have both scores. The first asks whether the mean
-drop is above the margin, the second (non-inferiority) whether it is below; in between, the tasks cannot decide. The
-power of the first follows from the noncentral t distribution.
+Both tests look at the differences before - after on the tasks that have both scores, by the one rule for all claims
+(`claims`). The first asks whether the mean drop is above the margin, the second (non-inferiority) whether it is below;
+in between, the tasks cannot decide. The power of the first follows from the noncentral t distribution.
 """
 
 import math
@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import KernelError, as_scores, as_share
+from adjudge.scoring.kernels.comparison.claims import FEW, above, subset_mean
 
 
 class DropTest(msgspec.Struct, frozen=True):
     """The tests of a drop on the common tasks; NaN is undefined.
 
-    Fewer than two tasks leave all but `n_used` and `drop` undefined. Without any spread of the differences the p
-    values are 0 or 1.
+    Fewer than two tasks leave all but `n_used` and `drop` undefined. Without any spread of the differences there are no
+    bounds.
     """
 
     n_used: int
@@ -36,11 +37,6 @@ class DropTest(msgspec.Struct, frozen=True):
     """of the hypothesis that the drop is at least the margin"""
     detectable: float
     """how far above the margin a drop must lie to be found with `power`, at the sharpest level of the family"""
-
-
-def fewest_tasks(alpha: float) -> int:
-    """The tasks below which not even all signs agreeing is rarer than `alpha`."""
-    return math.ceil(-math.log2(alpha))
 
 
 def drop_test(
@@ -73,12 +69,15 @@ def drop_test(
     drop = float(differences.mean()) if n else math.nan
     if n < 2:
         return DropTest(n, drop, *[math.nan] * 6)
+    p_above, p_below = above(differences, margin), above(-differences, -margin)
     sd = float(differences.std(ddof=1))
     if sd <= 1e-12 * float(np.abs(differences).max(initial=0.0)):
-        return DropTest(n, drop, 0.0, drop, drop, float(drop <= margin), float(drop >= margin), 0.0)
+        return DropTest(n, drop, 0.0, math.nan, math.nan, p_above, p_below, math.nan)
     error = sd / math.sqrt(n)
     half = float(special.stdtrit(n - 1, 1.0 - alpha)) * error
-    t = (drop - margin) / error
+    low, high = drop - half, drop + half
+    if n <= FEW:
+        low, high = subset_mean(differences, alpha), -subset_mean(-differences, alpha)
     # The noncentrality at which a one-sided test at the sharpest level of the family has this power.
     critical = float(special.stdtrit(n - 1, 1.0 - alpha / family))
     detectable = float(special.nctdtrinc(n - 1, 1.0 - power, critical)) * error
@@ -86,9 +85,9 @@ def drop_test(
         n_used=n,
         drop=drop,
         sd=sd,
-        low=drop - half,
-        high=drop + half,
-        p_above=float(special.stdtr(n - 1, -t)),
-        p_below=float(special.stdtr(n - 1, t)),
+        low=low,
+        high=high,
+        p_above=p_above,
+        p_below=p_below,
         detectable=detectable,
     )

@@ -245,12 +245,8 @@ class Bootstrap(msgspec.Struct, frozen=True):
     estimate[S], standard_error[S]; percentile[S, 2], bca[S, 2]: intervals at `level`.
     difference[S, S]: estimate of the row minus that of the column; difference_interval[S, S, 2]: percentile,
     each mean over its own tasks (restrict the scores to common tasks for a strictly paired difference).
-    rank[S]: midranks. rank_counts[S, 2S - 1]: in how many resamples the rank was 1, 1.5, ..., S.
-    rank_interval[S, 2]: the smallest ranks reached by (1 - level) / 2 and (1 + level) / 2 of these.
+    rank[S]: midranks. rank_counts[S, S]: in how many resamples the rank was 1 to S, equals sharing the best (1, 1, 3).
     ranked: resamples in which every system with an estimate has a mean; only they are ranked.
-    tier[S]: 1 is best. A tier is led by its highest estimate and holds the systems below whose difference
-    from the leader has an interval that includes 0 (each pair at `level`, not adjusted for their number);
-    the first system told apart from the leader leads the next tier. 0 without an estimate.
     tau, rho: Kendall's tau-b and Spearman's rho of the resampled with the full ranking.
     """
 
@@ -268,9 +264,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
     difference_interval: Floats
     rank: Floats
     rank_counts: Integers
-    rank_interval: Floats
     ranked: int
-    tier: Integers
     tau: RankAgreement
     rho: RankAgreement
 
@@ -426,7 +420,7 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
     difference_interval[single] = difference_interval[:, single] = np.nan
     present = np.flatnonzero(~np.isnan(estimate))
     ranking = rankings(estimate[present], means[present], threads)
-    rank_counts = np.zeros((estimate.size, 2 * estimate.size - 1), dtype=np.int64)
+    rank_counts = np.zeros((estimate.size, estimate.size), dtype=np.int64)
     rank_counts[present, : ranking.counts.shape[1]] = ranking.counts
     return Bootstrap(
         seed=source.seed,
@@ -443,9 +437,7 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
         difference_interval=difference_interval,
         rank=descending_midranks(estimate),
         rank_counts=rank_counts,
-        rank_interval=_rank_intervals(rank_counts, level),
         ranked=int(rank_counts[present[0]].sum()) if present.size else 0,
-        tier=_tiers(estimate, difference_interval),
         tau=_rank_agreement(ranking.tau, level),
         rho=_rank_agreement(ranking.rho, level),
     )
@@ -497,28 +489,6 @@ def _acceleration(given: _Input, estimate: Floats) -> Floats:
     spread = squares.sum(axis=1)
     skewness = (squares * influence).sum(axis=1) / np.where(spread > 0.0, spread, 1.0) ** 1.5
     return np.asarray(skewness / 6.0, dtype=np.float64)
-
-
-def _rank_intervals(counts: Integers, level: float) -> Floats:
-    """The smallest ranks that (1 - level) / 2 and (1 + level) / 2 of the ranked resamples reach."""
-    reached = np.cumsum(counts, axis=1)
-    total = reached[:, -1:]
-    interval = np.empty((len(counts), 2))
-    for side, share in enumerate([(1.0 - level) / 2.0, (1.0 + level) / 2.0]):
-        interval[:, side] = 1.0 + (reached < share * total - 1e-9).sum(axis=1) / 2.0
-    return np.where(total > 0, interval, np.nan)
-
-
-def _tiers(estimate: Floats, difference_interval: Floats) -> Integers:
-    tier = np.zeros(estimate.size, dtype=np.int64)
-    leader, current = -1, 0
-    for system in np.argsort(-estimate, kind="stable").tolist():
-        if np.isnan(estimate[system]):
-            continue
-        if current == 0 or difference_interval[leader, system, 0] > 0.0:
-            leader, current = system, current + 1
-        tier[system] = current
-    return tier
 
 
 def _rank_agreement(values: Floats, level: float) -> RankAgreement:

@@ -30,7 +30,10 @@ _TILE = 128  # resamples transposed at a time
 
 
 class Rankings(NamedTuple):
-    """`counts[S, 2S - 1]`: how many resamples gave rank 1, 1.5, ... S; `tau[B]`, `rho[B]`: NaN if undefined."""
+    """`counts[S, S]`: how many resamples gave rank 1 to S, equals sharing the best of theirs (1, 1, 3).
+
+    `tau[B]`, `rho[B]`: NaN if undefined.
+    """
 
     counts: Integers
     tau: Floats
@@ -58,7 +61,7 @@ def rankings(estimates: Floats, means: Floats, threads: int | None = None) -> Ra
     group_starts = np.searchsorted(-sorted_estimates, -sorted_estimates, side="left").astype(np.int64)
     tau, rho = np.full(resamples, np.nan), np.full(resamples, np.nan)
     shares = np.linspace(0, resamples, (threads or available_threads()) + 1).astype(np.int64)
-    counts = np.zeros((shares.size - 1, systems, max(2 * systems - 1, 0)), dtype=np.int64)
+    counts = np.zeros((shares.size - 1, systems, systems), dtype=np.int64)
 
     def share(number: int) -> None:
         begin, end = shares[number], shares[number + 1]
@@ -132,7 +135,7 @@ def _rank_one(
         tied_here += (end - begin) * (end - begin - 1) // 2
         for place in range(begin, end):
             system = systems[place]
-            counts[system, begin + end - 1] += 1
+            counts[system, begin] += 1
             centred = begin + end - n
             squares_here += centred * centred
             squares_full += full[system] * full[system]
