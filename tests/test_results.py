@@ -286,7 +286,7 @@ def test_own_run_exports_what_the_benchmark_would_count(tmp_path: Path, own: Pat
     assert (gone["validate_res"], gone["validate_error"]) == ([], "page_gone")
     assert "Rain fell in May." in rows[0]["citations_deduped"]["https://a.example/x"]["url_content"]
     again = figures(import_results(tmp_path / "out", DRB, tmp_path / "again"))
-    mine = {metric.metric: metric.standings[0].value for metric in build_leaderboard([own]).metrics}
+    mine = {metric.metric: metric.standings[0].as_published for metric in build_leaderboard([own]).metrics}
     for name in ("c_acc", "e_cit", "unreachable", "c_acc_code", "e_cit_code", "supported"):
         assert again[name, "one"] == pytest.approx(mine[name]), name
 
