@@ -239,6 +239,13 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
                 shown=metric.shown,
             )
             layout.append((beside, partial(_cell, metric.metric, partial(_value, metric=metric))))
+            rows = (row for block in blocks for row in block.rows.get(metric.metric, {}).values())
+            if metric.shown and any(_differs(row, metric) and not row.n_unscored for row in rows):
+                # the published rule drops parts of reports that are scored
+                dropping = msgspec.structs.replace(
+                    beside, name=f"{metric.metric} as published", tip=_TIPS["as published"]
+                )
+                layout.append((dropping, partial(_cell, metric.metric, partial(as_published, metric=metric))))
             continue
         least, most = _ends(own)
         ends = (number(end, head.scale, head.decimals) for end in (least, most))
