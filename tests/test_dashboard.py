@@ -103,7 +103,7 @@ async def test_every_panel_has_data(tmp_path, monkeypatch):
             tmp_path / "run",
             pages,
             systems=3,
-            tasks=8,
+            tasks=16,
             judge={**judge, "urls": [mock.url, mock.url.replace("127.0.0.1", "localhost")]},
             cluster={"address": "local", "evaluators": 1, "cpus": 0.1, "flush_seconds": 1},
         )

@@ -97,7 +97,7 @@ async def test_site_that_asks_for_an_hour_is_closed_for_less() -> None:
         first = await fetcher.read(server.url("/busy"))
         pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(20)))
         assert server.paths() == ["/first", "/busy"]
-        assert {page.reason for page in [first, *pages]} == {"page_server_error"}
+        assert {page.reason for page in [first, *pages]} == {"page_rate_limited"}
         await asyncio.sleep(2.0)
         assert (await fetcher.read(server.url("/busy"))).status == "read"
         await fetcher.close()
