@@ -186,11 +186,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
-    "scoring.text.integrity.duplicates": lambda text: integrity.duplicates(citations.cited(text).triplets),
     "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
     "scoring.text.integrity.injections": integrity.injections,
     "scoring.text.integrity.said_in": lambda text: integrity.said_in(text, [text[:100], text[-100:]]),
-    "scoring.text.integrity.stuffed": lambda text: integrity.stuffed(citations.cited(text).passages),
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
         marked_text.source_of(text),
         [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],
