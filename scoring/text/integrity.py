@@ -167,7 +167,7 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _windows(words: Sequence[str]) -> list[tuple[str, ...]]:
+def _windows(words: list[str]) -> list[tuple[str, ...]]:
     return list(zip(*(words[at:] for at in range(_RUN)), strict=False))
 
 
@@ -181,7 +181,7 @@ class Runs:
             self._runs.update(_windows(words_of(text)))
             self._size += len(text)
 
-    def share(self, words: Sequence[str]) -> float:
+    def share(self, words: list[str]) -> float:
         """The share of the runs of `words` that are among these; 0 for fewer than five words."""
         found = _windows(words)
         return sum(run in self._runs for run in found) / len(found) if found else 0.0
@@ -191,7 +191,7 @@ class Runs:
         return len(text) * _ECHO <= self._size and self.share(words_of(text)) >= _ECHO
 
 
-def said_in(words: Sequence[str], phrases: Collection[str]) -> int:
+def said_in(words: list[str], phrases: Collection[str]) -> int:
     """How many of `phrases` stand in a text of these `words` word for word, case and punctuation aside."""
     whole = f" {' '.join(words)} "
     return sum(bool(said) and f" {' '.join(said)} " in whole for said in map(words_of, phrases))
