@@ -38,7 +38,9 @@ def test_old_run_leaderboard_keeps_its_complete_values(tmp_path: Path, adjudge: 
     assert len(complete) > 20
     for name in complete:
         was = before[name]
-        spread = [was["low"], was["high"]] if was["low"] < was["high"] else [None, None]  # no variance: no interval
+        spread = (
+            [was["low"], was["high"]] if was["low"] < was["high"] else [None, None]
+        )  # no variance: no interval
         assert after[name]["value"] == pytest.approx(was["value"]), name
         assert [after[name]["low"], after[name]["high"]] == pytest.approx(spread), name
     assert {name[2]: row["rank"] for name, row in after.items() if name[:2] == ("fact", "c_acc")} == {

@@ -40,7 +40,7 @@ ARABIC = "# البرج\n\nيبلغ ارتفاع البرج 42 مترا في جم
 
 
 async def towers(folder: Path) -> Path:
-    """The run folder of long, Chinese and Arabic reports; the pages of some sources support them, some are unreachable."""
+    """The run folder of long, Chinese and Arabic reports; pages of some sources support them, some are unreachable."""
     texts = {"long": long_report(), "zh": CHINESE, "ar": ARABIC}
     rubric = [
         {"criterion": "Names the height.", "points": 3, "tags": ["facts"]},

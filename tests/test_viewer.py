@@ -259,7 +259,10 @@ async def test_random_cells_lead_to_questions_answers_and_pages(run):
         if row.value and not row.open
     ]
     pooled = {
-        (name, one.name) for name, own in Run.open(run).metrics.items() for one in own if one.ratio is not None
+        (name, one.name)
+        for name, own in Run.open(run).metrics.items()
+        for one in own
+        if one.ratio is not None
     }
     async with viewing(run) as reader:
         for metric, row in random.Random(5).sample(cells, 5):
