@@ -64,9 +64,7 @@ REPORT = {
     "system": "a",
     "text": f"# Depth\n\nThe channel of the harbour is twelve metres deep [1].\n\n## References\n\n[1] {URL}\n",
 }
-PAGE = (
-    "<html><title>Survey</title><body><p>The channel of the harbour is twelve metres deep.</p></body></html>"
-)
+PAGE = "<html><title>Survey</title><body><p>Now the channel of the harbour is twelve metres deep.</p></body></html>"
 
 
 class Walk(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from adjudge.judges import Context, chat, lexical, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race
+from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race, signs
 from adjudge.scoring.dr3_eval import citing, published_facts, published_replies, sandbox
 from adjudge.scoring.gold import rules
 from adjudge.scoring.livedrbench import published
@@ -186,11 +186,12 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
-    "scoring.text.integrity.duplicates": lambda text: integrity.duplicates(citations.cited(text).triplets),
     "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
     "scoring.text.integrity.injections": integrity.injections,
-    "scoring.text.integrity.said_in": lambda text: integrity.said_in(text, [text[:100], text[-100:]]),
-    "scoring.text.integrity.stuffed": lambda text: integrity.stuffed(citations.cited(text).passages),
+    "scoring.text.integrity.words_of": integrity.words_of,
+    "scoring.deepresearch_bench.signs.signs_of": lambda text: signs.signs_of(
+        text, text[::2], (text[:100], text[-100:])
+    ),
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
         marked_text.source_of(text),
         [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],
@@ -209,7 +210,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(published_fact, published_criteria, published_race, published, published_replies),
+    *(published_fact, published_criteria, published_race, published, published_replies, signs),
     *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
     *(lexical, chat, schema, extract, urls, flags, report, passages, marked_text),
 )

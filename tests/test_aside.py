@@ -31,7 +31,7 @@ BESIDE_THE_LOOP = {
     "engine/viewer/pages/report.py": {"nearest"},
     "scoring/deepresearch_bench/fact.py": {"cited"},
     "scoring/deepresearch_bench/fact_questions.py": {"parse", "without_lists"},
-    "scoring/deepresearch_bench/race.py": {"clean_report"},
+    "scoring/deepresearch_bench/race.py": {"clean_report", "signs_of"},
     "scoring/dr3_eval/questions.py": {"chunks_for"},
     "scoring/dr3_eval/published_facts.py": {"best_passages", "found_sources"},
     "scoring/dr3_eval/sandbox.py": {"covered", "read_cited"},

@@ -75,7 +75,7 @@ def test_repeats_and_samples_get_separate_rows(tmp_path, capsys):
         ({"judge": {"retries": -1}}, "judge.retries"),
         ({"judge": {"temperature": -0.5}}, "judge.temperature"),
         ({"judge": {"max_context": 0}}, "judge.max_context"),
-        ({"seed": 1 << 64}, "seed"),
+        ({"seed": 1 << 64}, "line 10, column 7: not valid YAML: a number beyond 64 bits"),
         ({"prices": {"lexical:1": {"prompt_tokens_per_second": 0}}}, "prompt_tokens_per_second"),
         ({"cluster": {"judge_resources": {"GPU": -1}}}, "judge_resources"),
         ({"fetch": {"timeouts": {"read": float("nan")}}}, "read"),

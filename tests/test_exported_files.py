@@ -52,7 +52,8 @@ def test_folder_is_whole_or_not_there(tmp_path: Path) -> None:
 
     def write(text: str, fail: bool = False) -> None:
         with whole_folder(place, "export") as folder:
-            (folder / MADE_BY).write_text(text)
+            (folder / MADE_BY).write_text(json.dumps({"files": 2}))
+            (folder / "page.html").write_text(text)
             if fail:
                 raise RuntimeError
 
@@ -62,15 +63,17 @@ def test_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     write("first")
     with pytest.raises(RuntimeError):
         write("second", fail=True)
-    assert (place / MADE_BY).read_text() == "first"
+    assert (place / "page.html").read_text() == "first"
     write("second")
-    assert (place / MADE_BY).read_text() == "second" and [one.name for one in tmp_path.iterdir()] == ["site"]
+    assert (place / "page.html").read_text() == "second"
+    assert [one.name for one in tmp_path.iterdir()] == ["site"]
     other = tmp_path / "other"
     other.mkdir()
-    (other / "thesis.txt").write_text("mine")
-    with (
-        pytest.raises(UsageError, match=r"export: .* holds other files; pass a new or an empty folder"),
-        whole_folder(other, "export"),
-    ):
-        pass
-    assert (other / "thesis.txt").read_text() == "mine"
+    for folder in (other, place):  # somebody's own, and ours with a file that somebody added
+        (folder / "thesis.txt").write_text("mine")
+        with (
+            pytest.raises(UsageError, match=r"export: .* holds other files; pass a new or an empty folder"),
+            whole_folder(folder, "export"),
+        ):
+            pass
+        assert (folder / "thesis.txt").read_text() == "mine"

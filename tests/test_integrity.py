@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adjudge.engine.statistics.integrity import integrity_notes
 from adjudge.scoring.deepresearch_bench.signs import SIGNS, signs_of
-from adjudge.scoring.text.integrity import Runs, hidden_chars, said_in
+from adjudge.scoring.text.integrity import Runs, hidden_chars, said_in, words_of
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_echo_is_a_page_of_the_reports_own_sentences(page: str, is_echo: bool) -
 
 
 def test_chinese_is_read_by_characters() -> None:
-    assert Runs(["塔长高了很多年"]).share("塔长高了很多年。") == 1
-    assert said_in("报告说塔长高了很多年。", ["塔长高了"]) == 1
+    assert Runs(["塔长高了很多年"]).share(words_of("塔长高了很多年。")) == 1
+    assert said_in(words_of("报告说塔长高了很多年。"), ["塔长高了"]) == 1
 
 
 @given(st.lists(st.sampled_from(["one two three four five six", "seven eight nine"]), max_size=5))
 def test_share_of_a_text_of_itself_is_whole(parts: list[str]) -> None:
     text = " ".join(parts)
-    assert Runs([text]).share(text) == (1.0 if len(text.split()) >= 5 else 0.0)
+    assert Runs([text]).share(words_of(text)) == (1.0 if len(text.split()) >= 5 else 0.0)
 
 
 def test_report_has_its_signs() -> None:

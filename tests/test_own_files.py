@@ -162,7 +162,7 @@ def test_error_inside_leaves_own_files_as_they_were(tmp_path):
     assert json.loads((tmp_path / MADE).read_text()).keys() == {"a"}
 
 
-def test_remembered_files_are_replaced_until_somebody_changes_one(tmp_path):
+def test_remembered_files_are_replaced_until_one_is_changed(tmp_path):
     for content in (b"1", b"2"):
         with own_files(tmp_path, remember=True) as new:
             write_whole(new / "a", content)

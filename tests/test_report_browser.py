@@ -40,7 +40,7 @@ ARABIC = "# البرج\n\nيبلغ ارتفاع البرج 42 مترا في جم
 
 
 async def towers(folder: Path) -> Path:
-    """The run folder of long, Chinese and Arabic reports; the pages of some sources support them, some are missing."""
+    """The run folder of long, Chinese and Arabic reports; pages of some sources support them, some are unreachable."""
     texts = {"long": long_report(), "zh": CHINESE, "ar": ARABIC}
     rubric = [
         {"criterion": "Names the height.", "points": 3, "tags": ["facts"]},
@@ -145,18 +145,17 @@ async def test_evidence_follows_the_text_that_is_read(browser: "Browser", viewer
 async def test_filters_by_keyboard_live_in_the_address(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, f"{viewer.url}report?system=s&task=long&protocol=fact") as page:
         every = len(await shown(page))
-        missing = page.get_by_role("button", name="missing")
-        await missing.press("Enter")
+        unreachable = page.get_by_role("button", name="unreachable")
+        await unreachable.press("Enter")
         some = await shown(page)
-        assert 0 < len(some) < every and await missing.get_attribute("aria-pressed") == "true"
+        assert 0 < len(some) < every and await unreachable.get_attribute("aria-pressed") == "true"
         assert await page.locator("#shown").inner_text() == f"{len(some)} of {every} shown"
         source = page.get_by_label("Source")
         await source.focus()
         await source.select_option("host11.example")
         fewer = await shown(page)
-        assert (
-            0 < len(fewer) < len(some) and "show=missing" in page.url and "source=host11.example" in page.url
-        )
+        assert 0 < len(fewer) < len(some)
+        assert "show=unreachable" in page.url and "source=host11.example" in page.url
         assert (
             await page.locator(".report mark:not(.off)").evaluate_all(
                 "all => [...new Set(all.map(one => one.dataset.n))]"

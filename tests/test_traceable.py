@@ -23,12 +23,6 @@ SHOWN_TIMES_100 = {
     "race": {"overall", "comprehensiveness", "insight", "instruction_following", "readability"}
 }
 TASKS = [json.loads(line) for line in (QUICKSTART.parent / "tasks.jsonl").read_text().splitlines()]
-# The metrics that are one metric over another, both summed over tasks.
-RATIOS = {
-    "c_acc_code": ("supported", "judged"),
-    "c_acc_code_strict": ("supported_strict", "judged_strict"),
-    "e_cit_code": ("supported", "cited"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -59,32 +53,56 @@ def stored(run: Path, table: str) -> list[Row]:
     return ds.dataset(run.parent / "store" / table, format="parquet").to_table().to_pylist()
 
 
+def declared(run: Path) -> dict[tuple[str, str], Row]:
+    """How run.json declares every metric, by protocol and name."""
+    record = json.loads((run / "run.json").read_bytes())
+    return {(name, one["name"]): one for name, ones in record["metrics"].items() for one in ones}
+
+
 def five(run: Path, seed: int) -> Iterator[tuple[str, str, str, str]]:
     """Five random cells, including both protocols and a pooled metric."""
-    found = cells(run)
+    found, metrics = cells(run), declared(run)
     assert len(found) >= 60
     drawn = random.Random(seed).sample(found, len(found))
     kinds = [
-        next(cell for cell in drawn if cell[0] == "fact" and cell[2] in RATIOS),
+        next(cell for cell in drawn if cell[0] == "fact" and metrics[cell[0], cell[2]]["ratio"]),
         next(cell for cell in drawn if (cell[0], cell[2]) == ("race", "overall")),
     ]
     yield from kinds
     yield from [cell for cell in drawn if cell not in kinds][:3]
 
 
-def by_hand(metric: str, rows: list[Row], tasks: set[str]) -> float:
-    """A system's value from its score rows, one report per task: a mean over all `tasks`, or a ratio of sums.
+def by_hand(metric: Row, metrics: Mapping[str, Row], rows: list[Row], tasks: set[str]) -> float | None:
+    """A system's value from its score rows, one report per task: a mean over `tasks`, or a ratio of sums.
 
-    What is missing counts as the worst it could be: the lower bound, 0 for a report that was not submitted.
+    What is missing of a figure of quality counts as the worst it could be; None if that is infinitely bad. A count
+    leaves it out.
     """
-    found = {(row["metric"], row["task_id"]): row["value"] for row in rows if row["value"] is not None}
-    if metric not in RATIOS:
-        lows = {row["task_id"]: row["low"] for row in rows if row["metric"] == metric}
-        return sum(found.get((metric, task), lows.get(task, 0.0)) for task in tasks) / len(tasks)
-    over, under = RATIOS[metric]
-    below = {task: value for (name, task), value in found.items() if name == under}
-    above = {task: value for (name, task), value in found.items() if name == over and task in below}
-    return sum(above.values()) / sum(below[task] for task in above)
+    quality, high = metric["kind"] == "quality", metric["lower_is_better"]
+    if metric["ratio"] is None:
+        found = by_task(metric, rows, tasks, high, quality)
+        return None if None in found.values() else sum(found.values()) / len(found)
+    above, below = (metrics[name] for name in metric["ratio"])
+    over = by_task(above, rows, tasks, high, quality)
+    under = by_task(below, rows, tasks, not high, quality)
+    if None in (*over.values(), *under.values()):
+        return None
+    both = over.keys() & under.keys()
+    return sum(over[task] for task in both) / sum(under[task] for task in both)
+
+
+def by_task(
+    metric: Row, rows: list[Row], tasks: set[str], high: bool, quality: bool
+) -> dict[str, float | None]:
+    """A metric by task: of `quality` the high or low end of what it could be (None: unbounded), else what is known."""
+    own = {row["task_id"]: row for row in rows if row["metric"] == metric["name"] and row["task_id"] in tasks}
+    if not quality:
+        return {task: row["value"] for task, row in own.items() if row["value"] is not None}
+    side, end = (
+        ("high", metric["best"]) if high else ("low", metric["worst"])
+    )  # no metric on the page has a `worst` that is its high end
+    known = {task: row["value"] if row[side] is None else row[side] for task, row in own.items()}
+    return {task: end if known.get(task) is None else known[task] for task in tasks}
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -96,10 +114,7 @@ def test_random_cells_lead_to_questions_answers_and_pages(run, seed):
     }
     judgments = {row["key"].hex(): row for row in stored(run, "judgments")}
     pages = {row["url"]: row for row in stored(run, "pages")}
-    record = json.loads((run / "run.json").read_bytes())
-    scales = {
-        (name, one["name"]): one.get("scale", 1.0) for name, ones in record["metrics"].items() for one in ones
-    }
+    record, metrics = json.loads((run / "run.json").read_bytes()), declared(run)
     answers = texts = 0
     for protocol, system, metric, text in five(run, seed):
         own = [row for row in scores if (row["protocol"], row["system"]) == (protocol, system)]
@@ -108,7 +123,10 @@ def test_random_cells_lead_to_questions_answers_and_pages(run, seed):
             for row in scores
             if row["protocol"] == protocol and row["reason"] != "gold_missing"
         }
-        assert text == f"{by_hand(metric, own, tasks) * scales[protocol, metric]:.2f}"
+        named = {name: one for (its, name), one in metrics.items() if its == protocol}
+        value = by_hand(metrics[protocol, metric], named, own, tasks)
+        scale = metrics[protocol, metric]["scale"]
+        assert text == ("-" if value is None else f"{value * scale:.2f}")
         for row in own:
             card = cards[protocol, system, row["task_id"]]
             assert card["scores"][row["metric"]] == row["value"]

@@ -64,7 +64,7 @@ class PairedMetric(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """All metrics that both systems have, or those that were asked for."""
+    """All metrics that both systems have, those that rank first, or those that were asked for."""
 
     run: str
     a: str
@@ -92,11 +92,12 @@ def compare(run: str | Path, a: str, b: str, metrics: Sequence[str] = ()) -> Com
     }
     ranking = {Name(name, metric.name) for name, own in record.metrics.items() for metric in headlines(own)}
     chosen = {named(said, numbers, "metric") for said in metrics}
-    found = [
+    every = [
         _paired(name, one, a, b, known.get(name, _UNKNOWN), name in (chosen or ranking))
         for name, one in numbers.items()
         if name in chosen or not chosen
     ]
+    found = sorted(every, key=lambda metric: metric.exploratory)
     family = [metric.p is not None and not metric.exploratory for metric in found]
     corrected = holm(
         np.array(
@@ -158,7 +159,6 @@ def run(options: argparse.Namespace) -> int:
 
 def comparison_table(found: Comparison) -> Table:
     """Paired tests, one line per metric; the metrics that rank first."""
-    ordered = sorted(found.metrics, key=lambda row: row.exploratory)
     blocks = [
         [
             (
@@ -171,7 +171,7 @@ def comparison_table(found: Comparison) -> Table:
                 number(row.cohens_d),
                 f"{row.n_used:,}",
             )
-            for row in ordered
+            for row in found.metrics
             if row.exploratory is exploratory
         ]
         for exploratory in (False, True)

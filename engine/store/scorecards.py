@@ -273,7 +273,7 @@ def run_cards(place: Place, run: str) -> list[Scorecard]:
 
 
 _WHOLE = ["card", "same_as"]
-_SAID = pa.table({"card": pa.array([], pa.string()), "same_as": pa.array([], pa.binary(16))})
+_SAID = pa.Table.from_batches([], schema=pa.schema({"card": pa.string(), "same_as": pa.binary(16)}))
 
 
 def _cards_of(place: Place, rows: pa.Table) -> Iterator[Scorecard]:

@@ -402,10 +402,8 @@ def as_published(row: Standing, metric: MetricBoard) -> Cell:
 
 def _differs(row: Standing, metric: MetricBoard) -> bool:
     """Whether the published rule gives another number than the one that ranks, as they are written."""
-    return (
-        row.as_published is not None
-        and row.value is not None
-        and as_published(row, metric).text != number(row.value, metric.scale, metric.decimals)
+    return row.as_published is not None and as_published(row, metric).text != number(
+        row.value, metric.scale, metric.decimals
     )
 
 

@@ -314,12 +314,13 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 def values_of(pairs: Sequence[Pair], cited: bool) -> dict[str, Value]:
     """Every metric of one report, each by its own rule for pairs without a verdict (see the module)."""
+    said = [same_words(pair.fact) for pair in pairs]
     backed = [_answered(pair, pair.verdict == "supported", pair.unreachable) for pair in pairs]
     verdicts = ("supported", "unsupported")
     judged = [_answered(pair, pair.verdict in verdicts, pair.verdict not in verdicts) for pair in pairs]
     return {
         "c_acc": measured(backed, _accuracy, ANY),
-        "c_acc_distinct": measured(list(_distinct(pairs)), _accuracy, ANY),
+        "c_acc_distinct": measured(list(_distinct(pairs, said)), _accuracy, ANY),
         "e_cit": measured(backed, _sum, EVERY),
         "pairs": _number(pairs, lambda pair: True),
         "supported": measured(backed, _sum, ANY),
@@ -333,7 +334,7 @@ def values_of(pairs: Sequence[Pair], cited: bool) -> dict[str, Value]:
         "unscored": _number(pairs, lambda pair: pair.missing is not None),
         "judged": measured(judged, _sum, ANY),
         "cited": float(cited),
-        **_rests_on(pairs),
+        **_rests_on(pairs, said),
     }
 
 
@@ -376,32 +377,31 @@ class _Places:
         return found
 
 
-def _distinct(pairs: Iterable[Pair]) -> Iterator[Answered[Pair]]:
+def _distinct(pairs: Sequence[Pair], said: Sequence[str]) -> Iterator[Answered[Pair]]:
     """Each statement with each page once, whatever address led to it; an echo supports nothing."""
     places, counted = _Places(), set[tuple[str, int]]()
-    for pair in pairs:
-        name = same_words(pair.fact), places.of(pair)
+    for pair, fact in zip(pairs, said, strict=True):
+        name = fact, places.of(pair)
         if name not in counted or not pair.unique:
             counted.add(name)
             is_echo = pair.seen is not None and pair.seen.is_echo
             yield _answered(pair, pair.verdict == "supported" and not is_echo, pair.unreachable)
 
 
-def _rests_on(pairs: Sequence[Pair]) -> dict[str, Value]:
+def _rests_on(pairs: Sequence[Pair], said: Sequence[str]) -> dict[str, Value]:
     """What the figures rest on: how much was read, of how many statements, pages and addresses."""
     places = _Places()
     first: dict[str, tuple[Pair, bool]] = {}
     numbers, words = set[int](), set[str]()
     stated: list[tuple[Pair, float | Missing]] = []
-    for pair in pairs:
+    for pair, fact in zip(pairs, said, strict=True):
         if pair.url not in first:
             number = places.of(pair)
             first[pair.url] = pair, number not in numbers
             numbers.add(number)
-        said = same_words(pair.fact)
         lacking = None if pair.unique else Missing(pair.reason or "judge_unparseable")
-        stated.append((pair, lacking or float(said not in words)))
-        words.add(said)
+        stated.append((pair, lacking or float(fact not in words)))
+        words.add(fact)
     return {
         "read": _counted((pair, _read_of(pair)) for pair in pairs),
         "statements": _counted(stated),

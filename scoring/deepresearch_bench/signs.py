@@ -6,7 +6,7 @@ each are stated in `scoring/text/integrity.py`.
 """
 
 from adjudge.scoring.contract.scorecard import Metric
-from adjudge.scoring.text.integrity import Runs, hidden_chars, injections, said_in
+from adjudge.scoring.text.integrity import Runs, hidden_chars, injections, said_in, words_of
 
 SIGNS = (
     Metric(name="injections", best=None, shown=False, kind="count"),
@@ -19,9 +19,10 @@ SIGNS = (
 
 def signs_of(text: str, reference: str, criteria: tuple[str, ...]) -> dict[str, float]:
     """The signs in a report of a task with this `reference` report and these `criteria`; linear."""
+    words = words_of(text)
     return {
         "injections": float(len(injections(text))),
         "hidden": float(hidden_chars(text)),
-        "criteria_echo": said_in(text, criteria) / len(criteria) if criteria else 0.0,
-        "reference_runs": Runs([reference]).share(text),
+        "criteria_echo": said_in(words, criteria) / len(criteria) if criteria else 0.0,
+        "reference_runs": Runs([reference]).share(words),
     }

@@ -53,7 +53,7 @@ FACT = MetricWords(
         "echoes": "Pages that hold little but the report's own sentences.",
         "read_share": "The pairs whose page was read, of all pairs.",
         "citations_per_statement": "Pairs for each distinct statement.",
-        "addresses_per_page": "Addresses for each page; 1 unless several spellings or redirects lead to one page.",
+        "addresses_per_page": "Addresses for each page: more than 1 where spellings or redirects lead to one page.",
     },
     units={
         **dict.fromkeys(("e_cit", "e_cit_code"), "citations a report"),

@@ -162,13 +162,12 @@ _ECHO = 0.5
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]{1,100}")
 
 
-def _words(text: str) -> list[str]:
-    """Words in lower case; each ideograph is one."""
+def words_of(text: str) -> list[str]:
+    """The words of `text` in lower case; each ideograph is one."""
     return _WORD.findall(text.casefold())
 
 
-def _windows(text: str) -> list[tuple[str, ...]]:
-    words = _words(text)
+def _windows(words: list[str]) -> list[tuple[str, ...]]:
     return list(zip(*(words[at:] for at in range(_RUN)), strict=False))
 
 
@@ -179,20 +178,20 @@ class Runs:
         self._runs: set[tuple[str, ...]] = set()
         self._size = 0
         for text in texts:
-            self._runs.update(_windows(text))
+            self._runs.update(_windows(words_of(text)))
             self._size += len(text)
 
-    def share(self, text: str) -> float:
-        """The share of the runs of `text` that are among these; 0 for fewer than five words."""
-        found = _windows(text)
+    def share(self, words: list[str]) -> float:
+        """The share of the runs of `words` that are among these; 0 for fewer than five words."""
+        found = _windows(words)
         return sum(run in self._runs for run in found) / len(found) if found else 0.0
 
     def is_echo(self, text: str) -> bool:
         """Whether `text` holds little but these texts: at least half of its runs."""
-        return len(text) * _ECHO <= self._size and self.share(text) >= _ECHO
+        return len(text) * _ECHO <= self._size and self.share(words_of(text)) >= _ECHO
 
 
-def said_in(text: str, phrases: Collection[str]) -> int:
-    """How many of `phrases` stand in `text` word for word, case and punctuation aside."""
-    whole = f" {' '.join(_words(text))} "
-    return sum(bool(words) and f" {' '.join(words)} " in whole for words in map(_words, phrases))
+def said_in(words: list[str], phrases: Collection[str]) -> int:
+    """How many of `phrases` stand in a text of these `words` word for word, case and punctuation aside."""
+    whole = f" {' '.join(words)} "
+    return sum(bool(said) and f" {' '.join(said)} " in whole for said in map(words_of, phrases))
