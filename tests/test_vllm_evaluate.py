@@ -57,10 +57,10 @@ def test_example_completes_and_is_asked_once(config: Path) -> None:
     first = adjudge("evaluate", config, codes=(3,))
     judgments = pq.read_table(config.parent / "store" / "judgments").to_pylist()
     assert Counter(row["reason"] for row in judgments) == {None: first["from_judge"]}
-    assert (first["scorecards"], first["unscored"], first["from_store"]) == (46, 4, 0)
+    assert (first["scorecards"], first["unscored"], first["from_store"]) == (46, 3, 0)
     second = adjudge("evaluate", config, "--judge", f"vllm:{tiny_model()}", codes=(3,))
     assert (second["from_judge"], second["from_store"]) == (0, first["from_judge"])
-    assert second["unscored"] == 4
+    assert second["unscored"] == 3
 
 
 def test_doctor_loads_and_asks_the_model_on_first_use(config: Path) -> None:
