@@ -28,7 +28,7 @@ from tests.commands import one_line, run
 from tests.made_record import made_record
 from tests.made_runs import made_run
 from tests.nightly import quick_or_whole
-from tests.ranked import METRICS, SYSTEMS, Few, Rows, board, record, worlds
+from tests.ranked import METRICS, SYSTEMS, Few, Rows, board, flat, record, worlds
 from tests.shared_data import GOLDEN
 
 Value = dict[str, float]
@@ -121,24 +121,9 @@ def parted(tasks: int, rows: Rows, chosen: tuple[str, ...] | None = None) -> Lea
         for task in range(tasks)
         if chosen is None or str(task) in chosen
     }
-    flat = [
-        {
-            "protocol": "made",
-            "system": system,
-            "task_id": task,
-            "sample": sample,
-            "repeat": 0,
-            "metric": metric,
-            "status": "scored" if row["reason"] is None else "unscored",
-            **row,
-        }
-        for (system, task, sample), metrics in kept.items()
-        for metric, row in metrics.items()
-    ]
     made = record(tasks)
     made = RunRecord(**{name: getattr(made, name) for name in made.__struct_fields__} | {"tasks": attributes})
-    table = pa.Table.from_pylist(flat, schema=pa.schema(list(SCORE_TYPES.items())))
-    return leaderboard_of([made], table, Few(), by="kind")
+    return leaderboard_of([made], flat(kept), Few(), by="kind")
 
 
 @pytest.mark.nightly
