@@ -275,7 +275,11 @@ def test_show_prints_every_question_from_any_folder(tmp_path, capsys, monkeypatc
     code, out, _ = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "system2")
     assert code == 0 and out.count("RubricPoints") == 10 and "fact number 3" in out
     code, out, _ = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "system2", "--json")
-    assert len(json.loads(out)[0]["questions"]) == 10
+    [card] = json.loads(out)
+    assert len(card["questions"]) == 10
+    assert all(
+        line["outcome"] == f"{line['points']:g} of {line['most']:g}" for line in card["card"]["evidence"]
+    )
     monkeypatch.chdir(tmp_path.parent)
     code, out, _ = run(capsys, "show", Path(tmp_path.name, "run"), "--task", "1", "--system", "system2")
     assert code == 0 and out.count("RubricPoints") == 10

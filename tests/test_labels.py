@@ -33,7 +33,7 @@ def run(tmp_path: Path) -> Path:
 def judged(run: Path, system: str = SYSTEM, task: str = TASK) -> dict[str, str]:
     """The judge's points for each criterion of a report."""
     [card] = find_evidence(str(run), task, system)
-    return {line.what: f"{line.outcome.points:g}" for line in card.card.evidence}
+    return {line.what: f"{line.points:g}" for line in card.card.evidence}
 
 
 def labelled(run: Path, **wrong: str) -> list[object]:
@@ -190,7 +190,7 @@ def test_same_statement_of_two_pages_needs_its_url(tmp_path: Path) -> None:
     }
     evaluate(RunConfig.of(config))
     [card] = find_evidence(str(tmp_path / "run"), "1", "A")
-    [(what, url, outcome), (_, _, other)] = [(e.what, e.url, e.outcome.words) for e in card.card.evidence]
+    [(what, url, outcome), (_, _, other)] = [(e.what, e.url, e.outcome) for e in card.card.evidence]
     assert outcome.startswith("supported") and not other.startswith("supported")
     row = {"task_id": "1", "system": "A", "what": what, "label": "Supported"}
     with pytest.raises(UsageError, match=r"label 1: fits several verdicts; add url"):

@@ -12,13 +12,13 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.store.cards import OldCard, read_card, read_counts
+from adjudge.engine.store.cards import OldCard, read_card, read_counts, stored
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.viewer.data.index import KINDS, Verdicts
 from adjudge.engine.viewer.data.marked_text import KINDS as MARKS
 from adjudge.scoring.contract.protocol import installed_protocols
-from adjudge.scoring.contract.scorecard import Outcome, OutcomeKind, Scorecard, count_kinds
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, OutcomeKind, Scorecard, count_kinds
 from tests.examples import shipped, tracked
 from tests.viewing import viewing
 from tests.worlds import CRITERIA, lines, world
@@ -102,9 +102,10 @@ def test_every_installed_protocol_is_among_them(cards_of: Any) -> None:
 
 def worded(card: Scorecard) -> str:
     """`card` as schema 4 stored it."""
-    old = msgspec.to_builtins(card)
+    old = msgspec.to_builtins(stored(card))
     for line in old["evidence"]:
-        line["outcome"] = line["outcome"].get("words", "")
+        for name in ("kind", "points", "most", "reference"):
+            del line[name]
     return json.dumps(old)
 
 
@@ -115,7 +116,27 @@ def test_old_card_is_read_as_the_protocol_says_it_today(name: str, cards_of: Any
         assert old == card
         counted = msgspec.json.decode(worded(card), type=OldCard)
         assert counted.counts == count_kinds(card.evidence)
-        assert read_card(msgspec.json.encode(card)) == card
+        assert read_card(msgspec.json.encode(stored(card))) == card
+        assert read_card(msgspec.json.encode(card)) == card  # as schemas 5 and 6 were first written
+
+
+def test_stored_line_has_its_words_and_what_programs_read_beside_them() -> None:
+    line = Evidence(what="x", outcome=Outcome.graded(1, 3), url="u", value=1 / 3)
+    card = Scorecard(
+        protocol="rubrics",
+        system="s",
+        task_id="t",
+        sample=0,
+        repeat=0,
+        scores={},
+        status="scored",
+        evidence=(line,),
+    )
+    [kept] = json.loads(msgspec.json.encode(stored(card)))["evidence"]
+    assert kept == {
+        "what": "x", "outcome": "1 of 3", "kind": "partly", "points": 1.0, "most": 3.0, "reference": None, "url": "u",
+        "value": 1 / 3, "reason": "", "judgment": "", "id": "", "quote": "", "note": "", "worst": None,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

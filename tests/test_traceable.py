@@ -154,10 +154,10 @@ def check_arithmetic(card: dict[str, Any], judgments: Mapping[str, Row]) -> None
     for line in card["evidence"]:
         if line["judgment"] and not line.get("reason"):
             said = json.dumps(json.loads(judgments[line["judgment"]]["answer"]))
-            for word in line["outcome"]["words"].replace(" of 10, reference", "").split():
+            for word in line["outcome"].replace(" of 10, reference", "").split():
                 assert (f"{float(word):.1f}" if word[0].isdigit() else f'"{word}"') in said, line
     if card["protocol"] == "fact" and card["scores"]["supported"] is not None:
-        outcomes = Counter(line["outcome"]["kind"] for line in card["evidence"])
+        outcomes = Counter(line["kind"] for line in card["evidence"])
         assert outcomes["supported"] == card["scores"]["supported"]
         assert card["scores"]["unsupported"] in (None, outcomes["unsupported"])
     if card["protocol"] == "race" and card["scores"]["overall"] is not None and card["evidence"]:
@@ -168,7 +168,7 @@ def check_arithmetic(card: dict[str, Any], judgments: Mapping[str, Row]) -> None
 
 def weighted(gold: dict[str, Any], evidence: list[dict[str, Any]], side: int) -> float:
     """RACE's total of the report (side 0) or of the reference (side 1) from the marks in the evidence."""
-    marks = {line["what"]: (line["outcome"]["points"], line["outcome"]["reference"]) for line in evidence}
+    marks = {line["what"]: (line["points"], line["reference"]) for line in evidence}
     return sum(
         weight * criterion["weight"] * marks[f"{dimension}: {criterion['criterion']}"][side]
         for dimension, weight in gold["dimension_weight"].items()

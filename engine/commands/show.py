@@ -14,6 +14,7 @@ from adjudge.engine.cli.output import out, print_result, print_table
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained
+from adjudge.engine.store.cards import StoredCard, stored
 from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.table import Column, Table
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -47,7 +48,7 @@ class CardEvidence(msgspec.Struct, frozen=True, kw_only=True):
     `scales` are what tables multiply its scores by, `decimals` how many they write.
     """
 
-    card: Scorecard
+    card: StoredCard
     questions: tuple[AskedQuestion, ...]
     pages: tuple[ReadPage, ...]
     scales: dict[str, float] = {}
@@ -75,7 +76,7 @@ async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
         metrics = run.metrics.get(card.protocol, ())
         found.append(
             CardEvidence(
-                card=card,
+                card=stored(card),
                 questions=tuple(
                     AskedQuestion(
                         key=key,
@@ -122,7 +123,8 @@ def _not_there(run: Run, task: str, system: str) -> str:
 def run(options: argparse.Namespace) -> int:
     """Print the evidence behind a score."""
     unfinished(options.run_folder)
-    print_result(options, find_evidence(options.run_folder, options.task, options.system), _print_evidence)
+    found = find_evidence(options.run_folder, options.task, options.system)
+    print_result(options, found, _print_evidence)
     return DONE
 
 
@@ -145,7 +147,7 @@ def _print_evidence(found: Iterable[CardEvidence]) -> None:
         for line in card.evidence:
             source = f"  {line.url}" if line.url else ""
             reason = f" ({line.reason})" if line.reason else ""
-            console.print(f"  - {line.what}\n    {line.outcome.words}{reason}{source}", markup=False)
+            console.print(f"  - {line.what}\n    {line.outcome}{reason}{source}", markup=False)
             for name, text in (("reason given", line.note), ("quoted", line.quote)):
                 if text:
                     console.print(f"    {name}: {text}", markup=False)

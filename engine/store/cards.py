@@ -1,30 +1,75 @@
-"""Scorecards as they are stored, in JSON; those of schema 4 and before state each outcome in words alone.
+"""Scorecards as they are stored, in JSON: a line's `outcome` is its words, its kind and points stand beside it.
 
-Nothing else reads an outcome's words. Words that an older protocol of somebody else's wrote become a note.
+Scorecards of schema 4 and before have the words alone, and nothing else reads them. Words that an older protocol of
+somebody else's wrote become a note.
 """
 
 import re
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
-from adjudge.scoring.contract.scorecard import Outcome, OutcomeKind, Scorecard
+from adjudge.scoring.contract.scorecard import Evidence, Outcome, OutcomeKind, Scorecard
 
-__all__ = ["OldCard", "read_card", "read_counts"]
+__all__ = ["OldCard", "StoredCard", "read_card", "read_counts", "stored"]
 
-_decoder = msgspec.json.Decoder(Scorecard)
+
+class OldLine(msgspec.Struct, frozen=True, kw_only=True):
+    """As much of a stored line of evidence, of any version, as decides its outcome."""
+
+    what: str
+    outcome: str | Outcome
+    reason: str = ""
+    value: float | None = None
+    kind: OutcomeKind | None = None
+    points: float | None = None
+    most: float | None = None
+    reference: float | None = None
+
+
+class StoredLine(OldLine, frozen=True, kw_only=True):
+    """A line of evidence as it is stored, the columns of `adjudge.open(RUN).evidence`."""
+
+    judgment: str = ""
+    url: str = ""
+    id: str = ""
+    quote: str = ""
+    note: str = ""
+    worst: float | None = None
+
+
+class StoredCard(Scorecard, frozen=True, kw_only=True):
+    """A scorecard as it is stored."""
+
+    evidence: Sequence[StoredLine] = ()  # type: ignore[assignment]  # the same lines, another form
+
+
+_BESIDE = ("what", "judgment", "url", "reason", "id", "value", "quote", "note", "worst")
+_decoder = msgspec.json.Decoder(StoredCard)
+
+
+def stored(card: Scorecard) -> StoredCard:
+    """`card` in the form in which it is stored."""
+    return StoredCard(
+        **msgspec.structs.asdict(card) | {"evidence": [_stored(line) for line in card.evidence]}
+    )
+
+
+def _stored(line: Evidence) -> StoredLine:
+    kind, points, most, reference, words = msgspec.structs.astuple(line.outcome)
+    given = {name: getattr(line, name) for name in _BESIDE}
+    return StoredLine(outcome=words, kind=kind, points=points, most=most, reference=reference, **given)
 
 
 def read_card(text: bytes | str | memoryview) -> Scorecard:
     """A stored scorecard of any version. Raises msgspec.DecodeError."""
-    try:
-        return _decoder.decode(text)
-    except msgspec.ValidationError:
-        card = msgspec.json.decode(text, type=dict[str, Any])
-    for line in card.get("evidence", ()):
-        line["outcome"] = _outcome(card["protocol"], msgspec.convert(line, OldLine))
-    return msgspec.convert(card, Scorecard)
+    card = _decoder.decode(text)
+    lines = tuple(
+        Evidence(outcome=_outcome(card.protocol, line), **{name: getattr(line, name) for name in _BESIDE})
+        for line in card.evidence
+    )
+    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": lines})
 
 
 def read_counts(text: str) -> dict[str, int]:
@@ -33,15 +78,6 @@ def read_counts(text: str) -> dict[str, int]:
     if "none" in counts:  # until schema 4
         counts["missing"] = counts.pop("none")
     return counts
-
-
-class OldLine(msgspec.Struct, frozen=True):
-    """As much of an old line of evidence as decides its outcome."""
-
-    what: str
-    outcome: str | Outcome
-    reason: str = ""
-    value: float | None = None
 
 
 class OldCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +119,8 @@ def _outcome(protocol: str, line: OldLine) -> Outcome:
     words = line.outcome
     if isinstance(words, Outcome):
         return words
+    if line.kind is not None:
+        return Outcome(line.kind, line.points, line.most, line.reference, words)
     own = _by_protocol(protocol, line, words)
     if own is not None:
         return own

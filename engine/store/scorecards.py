@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.cards import read_card
+from adjudge.engine.store.cards import read_card, stored
 from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import NAMES, Integer, Key, Name, TableKind, Text, Time, current, schema_of
 from adjudge.engine.store.parts import PartStore, Table, scan
@@ -162,12 +162,12 @@ class ScorecardStore(Table[ScorecardRow]):
     async def keep(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch, or refer to it where the store has it already."""
         key = bytes.fromhex(card.key)
-        encoded = json_text(card)
+        encoded = json_text(stored(card))
         self._put(card, encoded, at, key if key and await self._kept.text(key) == encoded else None)
 
     def put(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch."""
-        self._put(card, json_text(card), at, None)
+        self._put(card, json_text(stored(card)), at, None)
 
     def _put(self, card: Scorecard, encoded: str, at: int, same_as: bytes | None) -> None:
         own_doing = card.reason if card.status == "scored" else None
