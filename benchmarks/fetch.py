@@ -28,11 +28,11 @@ from typing import Self
 import aiohttp
 
 from adjudge.engine.evaluation.memory import rare_collections
-from adjudge.fetchers.extract import Unreadable, extract
+from adjudge.fetchers.extract import extract
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.page import Page
-from adjudge.fetchers.process import Extractor
+from adjudge.fetchers.process import Extractor, Unreadable
 from benchmarks.page_server import page_server
 from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, compare, main, seconds

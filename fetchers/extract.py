@@ -5,7 +5,6 @@ page's nesting depth and in a tag's number of attributes.
 """
 
 import codecs
-import io
 import re
 
 from lxml import etree
@@ -14,7 +13,7 @@ from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
 from adjudge.fetchers.page import kind_of
-from adjudge.fetchers.process import Extraction, Extractor
+from adjudge.fetchers.process import Extraction, Extractor, Unreadable
 from adjudge.fetchers.urls import storable
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -93,10 +92,6 @@ _TITLES = ("og:title", "twitter:title", "dc.title", "citation_title")
 _DESCRIPTIONS = ("description", "og:description", "twitter:description", "dc.description")
 
 
-class Unreadable(ValueError):
-    """The body is not a text we can read; the message says why."""
-
-
 def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     """Title, description and main text of `body`, whose Content-Type header is given. Raises Unreadable.
 
@@ -108,17 +103,17 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     if kind == "html":
         found = _html(decode(body, content_type), extractor)
     elif kind == "pdf":
-        found = _pdf(body)
+        from adjudge.fetchers.pdf import read_pdf  # most pages are none
+
+        found = read_pdf(body)
     elif kind == "xml":
         found = Extraction("", "", _xml(body))
     elif kind == "text":
         found = Extraction("", "", decode(body, content_type))
     else:
         raise Unreadable("not HTML, PDF, XML or plain text")
-    text = storable(found.text).strip()
-    if not text and kind == "pdf":  # scanned: what it says is not known
-        raise Unreadable("no text in it")
-    return Extraction(_line(found.title)[:MAX_TITLE], _line(found.description)[:MAX_DESCRIPTION], text)
+    title, description = _line(found.title)[:MAX_TITLE], _line(found.description)[:MAX_DESCRIPTION]
+    return Extraction(title, description, storable(found.text).strip())
 
 
 def _html(source: str, extractor: Extractor) -> Extraction:
@@ -152,26 +147,6 @@ def _trafilatura(source: str) -> str:
 
 def _resiliparse(source: str, *, main_content: bool) -> str:
     return str(extract_plain_text(source, main_content=main_content, alt_texts=False)).strip()
-
-
-def _pdf(body: bytes) -> Extraction:
-    import pypdfium2  # most pages are not PDFs
-
-    try:
-        document = pypdfium2.PdfDocument(io.BytesIO(body))
-    except pypdfium2.PdfiumError as error:
-        raise Unreadable(f"a PDF that does not open: {error}") from None
-    with document:
-        metadata = document.get_metadata_dict()
-        texts = []
-        for index in range(len(document)):
-            try:
-                texts.append(document[index].get_textpage().get_text_bounded())
-            except pypdfium2.PdfiumError:
-                continue  # one broken page of many
-    return Extraction(
-        metadata.get("Title", ""), metadata.get("Subject", ""), "\n\n".join(texts).replace("\r\n", "\n")
-    )
 
 
 def _xml(body: bytes) -> str:

@@ -60,6 +60,10 @@ class Extraction(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
+class Unreadable(ValueError):
+    """The body is not a text we can read; the message says why."""
+
+
 class Job(msgspec.Struct, frozen=True, array_like=True):
     """A body to be read, with its Content-Type header, for at most `seconds`."""
 

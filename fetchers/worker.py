@@ -10,8 +10,8 @@ from typing import cast
 import msgspec
 from lxml import etree
 
-from adjudge.fetchers.extract import Unreadable, extract
-from adjudge.fetchers.process import Extractor, Job, Reply, answer_jobs, at_most, resident
+from adjudge.fetchers.extract import extract
+from adjudge.fetchers.process import Extractor, Job, Reply, Unreadable, answer_jobs, at_most, resident
 
 # What parsers raise on broken input. Anything else ends the process, which is the outer boundary.
 _PARSER_ERRORS = (

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.fetchers.extract import MAX_ATTRIBUTES, MAX_DEPTH, Unreadable, decode, excess, extract
+from adjudge.fetchers.extract import MAX_ATTRIBUTES, MAX_DEPTH, decode, excess, extract
 from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.page import kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
-from adjudge.fetchers.process import Extractor
+from adjudge.fetchers.process import Extractor, Unreadable
 from benchmarks.pages import documents
 from tests.html_shapes import SHAPES, shaped
 from tests.processes import worker_processes

@@ -11,7 +11,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from adjudge.fetchers.extract import Unreadable, extract
+from adjudge.fetchers.extract import extract
+from adjudge.fetchers.process import Unreadable
 from adjudge.judges import Media
 from adjudge.scoring.dr3_eval.sandbox import Source
 

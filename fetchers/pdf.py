@@ -1,0 +1,83 @@
+"""From a PDF to title, description and text, as PDFium reads it. Slow and untrusted: runs in worker processes only.
+
+PDFium's text runs a raised number into the one before it, and marks where a line's end divides a word by U+0002.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+
+import pypdfium2
+from pypdfium2 import raw
+
+from adjudge.fetchers.process import Extraction, Unreadable
+
+_DIVIDED = re.compile(r"(\w?)\x02(?:\r\n)?(\w?)")
+_AFTER_A_WORD = re.compile(r"(?<=[^\W_]|[)\]])[\d+\u2212-]")
+# A raised sign's foot is above that of the one before by so much of its height, and it is so much smaller.
+_RAISED, _SMALLER = 0.15, 0.9
+_CONTEXT = 12
+
+
+def read_pdf(body: bytes) -> Extraction:
+    """Title, subject and the text of all pages. Raises Unreadable."""
+    try:
+        document = pypdfium2.PdfDocument(io.BytesIO(body))
+    except pypdfium2.PdfiumError as error:
+        raise Unreadable(f"a PDF that does not open: {error}") from None
+    with document:
+        if document.get_formtype() == raw.FORMTYPE_XFA_FULL:
+            raise Unreadable("a form that only some programs show (XFA)")
+        metadata = document.get_metadata_dict()
+        text = "\n\n".join(_pages(document))
+    if not text.strip():  # scanned: what it says is not known
+        raise Unreadable("no text in it")
+    return Extraction(metadata.get("Title", ""), metadata.get("Subject", ""), text)
+
+
+def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
+    for index in range(len(document)):
+        try:
+            page = document[index].get_textpage()
+            text = _with_powers(page, page.get_text_bounded())
+        except pypdfium2.PdfiumError:
+            continue  # one broken page of many
+        yield _DIVIDED.sub(_joined, text).replace("\r\n", "\n")
+
+
+def _joined(divided: re.Match[str]) -> str:
+    """The two halves of a word; between numbers and names the line's end divides nothing, so the hyphen stays."""
+    before, behind = divided.groups()
+    apart = before and behind and not (before.isalpha() and behind.islower())
+    return before + ("-" if apart else "") + behind
+
+
+def _with_powers(page: pypdfium2.PdfTextPage, text: str) -> str:
+    """`text` with a ^ before each raised number that follows a word or a number."""
+    whole = page.get_text_range()
+    pieces, done = [], 0
+    for found in _AFTER_A_WORD.finditer(whole):
+        index = raw.FPDFText_GetCharIndexFromTextIndex(page, found.start())
+        if index < 1 or not _is_raised(page, index):
+            continue
+        context = whole[max(0, found.start() - _CONTEXT) : found.start() + 1]
+        start = text.find(context.rpartition("\n")[2], done)
+        if start >= 0:  # else it stands outside of the page
+            end = start + len(context.rpartition("\n")[2]) - 1
+            pieces += [text[done:end], "^"]
+            done = end
+    return "".join(pieces) + text[done:]
+
+
+def _is_raised(page: pypdfium2.PdfTextPage, index: int) -> bool:
+    """Whether the character at `index` is smaller than the one before it, and stands higher."""
+    (low, top), (raised, raised_top) = _extent(page, index - 1), _extent(page, index)
+    height = top - low
+    return raised_top - raised < _SMALLER * height and raised - low > _RAISED * height
+
+
+def _extent(page: pypdfium2.PdfTextPage, index: int) -> tuple[float, float]:
+    """Foot and top of a character's line, in points."""
+    box = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(page, index, box)
+    return box.bottom, box.top
