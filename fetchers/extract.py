@@ -12,6 +12,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
+from adjudge.fetchers.office import office_kind, read_office
 from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extraction, Extractor, Unreadable
 from adjudge.fetchers.urls import storable
@@ -99,8 +100,11 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     take parsers more than linear time (`fetchers/extract.py`).
     HTML goes through trafilatura; through resiliparse if `extractor` is "fast" or trafilatura finds nothing.
     """
+    office = office_kind(body)
     kind = kind_of(content_type, body)
-    if kind == "html":
+    if office is not None:
+        found = read_office(body, office)
+    elif kind == "html":
         found = _html(decode(body, content_type), extractor)
     elif kind == "pdf":
         from adjudge.fetchers.pdf import read_pdf  # most pages are none
@@ -111,7 +115,7 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     elif kind == "text":
         found = Extraction("", "", decode(body, content_type))
     else:
-        raise Unreadable("not HTML, PDF, XML or plain text")
+        raise Unreadable("not HTML, PDF, XML, plain text or an Office file")
     title, description = _line(found.title)[:MAX_TITLE], _line(found.description)[:MAX_DESCRIPTION]
     return Extraction(title, description, storable(found.text).strip())
 

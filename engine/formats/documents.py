@@ -5,20 +5,15 @@ the data set's folder: no path in a report can lead to one.
 """
 
 import base64
-import io
-import zipfile
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from adjudge.fetchers.extract import extract
+from adjudge.fetchers.office import MissingLibrary, Office, read_office
 from adjudge.fetchers.process import Unreadable
 from adjudge.judges import Media
 from adjudge.scoring.dr3_eval.sandbox import Source
 
 MAX_FILE_BYTES = 50_000_000
-MAX_UNPACKED_BYTES = 500_000_000
-MAX_CELLS = 200_000
 
 _TYPES = {
     ".txt": "text/plain",
@@ -33,7 +28,7 @@ _TYPES = {
     ".xml": "text/xml",
     ".pdf": "application/pdf",
 }
-_OFFICE = frozenset({".docx", ".pptx", ".xlsx"})
+_OFFICE: dict[str, Office] = {".docx": "word", ".pptx": "powerpoint", ".xlsx": "excel"}
 _MEDIA = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -51,21 +46,8 @@ _MEDIA = {
     ".avi": "video/x-msvideo",
 }
 
-READABLE = frozenset(_TYPES) | _OFFICE | frozenset(_MEDIA)
+READABLE = frozenset(_TYPES) | frozenset(_OFFICE) | frozenset(_MEDIA)
 """The suffixes of files that can be read."""
-
-# What the three libraries raise for a broken archive or broken XML (whose errors are SyntaxErrors).
-_BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    SyntaxError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OSError,
-    RuntimeError,
-)
 
 
 class DocumentError(ValueError):
@@ -90,7 +72,12 @@ def read_source(file: Path) -> Source:
         media = Media(file.name, _MEDIA[suffix], base64.b64encode(body).decode())
         return Source(name=file.name, media=media)
     if suffix in _OFFICE:
-        return Source(name=file.name, text=_office(file, body))
+        try:
+            return Source(name=file.name, text=read_office(body, _OFFICE[suffix]).text)
+        except MissingLibrary as error:
+            raise MissingReader(f"{file}: {error}") from error
+        except Unreadable as error:
+            raise DocumentError(f"{file}: {error}") from error
     if suffix not in _TYPES:
         raise DocumentError(f"{file}: unsupported file type")
     try:
@@ -105,68 +92,3 @@ def _around(body: bytes) -> tuple[str, str]:
     """The white space before and behind the text in a text file's `body`."""
     text = body.decode("utf-8", "ignore")
     return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-
-
-def _office(file: Path, body: bytes) -> str:
-    """The text of an Office file: a ZIP archive of XML, whose unpacked size is checked before it is opened."""
-    readers = {".docx": _word, ".pptx": _powerpoint, ".xlsx": _excel}
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MAX_UNPACKED_BYTES:
-            raise ValueError(f"larger than {MAX_UNPACKED_BYTES} bytes unpacked")
-        text = "\n".join(readers[file.suffix.lower()](body)).strip()
-    except ImportError as error:
-        raise MissingReader(
-            f"{file}: needs {error.name}; install it with: pip install 'adjudge[files]'"
-        ) from error
-    except _BROKEN as error:
-        raise DocumentError(f"{file}: cannot be opened: {error}") from error
-    if not text:
-        raise DocumentError(f"{file}: has no text")
-    return text
-
-
-def _word(body: bytes) -> Iterator[str]:
-    """Paragraphs and tables in their order."""
-    import docx  # optional
-    from docx.table import Table
-
-    for block in docx.Document(io.BytesIO(body)).iter_inner_content():
-        if isinstance(block, Table):
-            for row in block.rows:
-                yield " | ".join(cell.text.strip() for cell in row.cells)
-        else:
-            yield block.text
-
-
-def _powerpoint(body: bytes) -> Iterator[str]:
-    """Slide by slide: text, tables, and the speaker's notes."""
-    import pptx  # optional
-
-    for number, slide in enumerate(pptx.Presentation(io.BytesIO(body)).slides, 1):
-        yield f"Slide {number}"
-        for shape in slide.shapes:
-            if shape.has_text_frame:
-                yield shape.text_frame.text
-            if shape.has_table:
-                for row in shape.table.rows:
-                    yield " | ".join(cell.text.strip() for cell in row.cells)
-        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            yield slide.notes_slide.notes_text_frame.text
-
-
-def _excel(body: bytes) -> Iterator[str]:
-    """Sheet by sheet, one line per row; of a formula, its last value."""
-    import openpyxl  # optional
-
-    book = openpyxl.load_workbook(io.BytesIO(body), read_only=True, data_only=True)
-    cells = 0
-    for sheet in book.worksheets:
-        yield f"Sheet {sheet.title}"
-        for row in sheet.iter_rows(values_only=True):
-            cells += len(row)
-            if cells > MAX_CELLS:
-                raise ValueError(f"more than {MAX_CELLS} cells")
-            if any(value is not None for value in row):
-                yield " | ".join("" if value is None else str(value) for value in row)
