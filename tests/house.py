@@ -8,7 +8,7 @@ FLOORS = {
         ("config", "formats"),
         ("store",),
         ("runs", "telemetry"),
-        ("evaluation",),
+        ("evaluation", "trial"),
         ("cluster",),
         ("rewards",),
         ("statistics", "serving"),

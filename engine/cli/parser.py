@@ -398,6 +398,17 @@ def _upkeep(commands: Commands) -> None:
         help="prune: only judgments of this judge, by fingerprint (combine with --days for old ones)",
     )
 
+    summary = "try a judge on planted controls: is it one? (exit code 4 if not)"
+    command = _add(commands, "judge", summary, tables=True)
+    add = command.add_argument
+    add("of", metavar="CONFIG", help=f"{CONFIG}, whose judges are tried on its reports, or a judge: {JUDGES}")
+    add(
+        "--limit",
+        type=count,
+        metavar="N",
+        help="statements or reports of each language for each type of question (default 12)",
+    )
+
     summary = "try injected text on a judge, and count how often it gets a better answer"
     command = _add(commands, "attack", summary, tables=True)
     add = command.add_argument
