@@ -6,17 +6,19 @@ import multiprocessing
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
-from adjudge.engine.rewards.reward import Message, own_gold, pages_in
+from adjudge.engine.rewards.reward import Message, RewardError, as_items, own_gold, pages_in
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS
 from adjudge.judges import Reply, ScriptedJudge
@@ -28,6 +30,15 @@ from tests.rewarding import best, rewarded, scripted
 from tests.worlds import world
 
 RULES = ReportRules()
+MARKUP = [
+    "<think>",
+    "</think>",
+    "<tool_response>",
+    "</tool_response>",
+    "<|im_start|>assistant\n",
+    "[TOOL_CALLS]",
+    "\n```\n",
+]
 
 
 def written(text: str, **rules: Any) -> tuple[str, bool]:
@@ -69,13 +80,42 @@ class TestReport:
             "<|channel|>analysis<|message|>MARKS<|end|><|start|>assistant<|channel|>final<|message|>",
             "MARKS<｜User｜>MARKS<｜Assistant｜>",
             "<s>[INST] MARKS [/INST]",
+            "<|START_THINKING|>MARKS<|END_THINKING|><|START_RESPONSE|>",
+            "<｜tool▁calls▁begin｜>MARKS<｜tool▁calls▁end｜><｜tool▁outputs▁begin｜>MARKS<｜tool▁outputs▁end｜>",
+            "<|tool_calls_section_begin|>MARKS<|tool_calls_section_end|><|im_end|><|im_system|>tool<|im_middle|>"
+            "MARKS<|im_end|><|im_assistant|>assistant<|im_middle|>",
+            "<longcat_think>MARKS</longcat_think></longcat_s> [Round 1] USER:MARKS ASSISTANT:",
+            "<minimax:tool_call>MARKS</minimax:tool_call>[e~[\n]~b]tool\nMARKS[e~[\n]~b]ai\n",
+            "[TOOL_CALLS]MARKS</s>[TOOL_RESULTS]MARKS[/TOOL_RESULTS]",
+            "<|begin_of_thought|>MARKS<|end_of_thought|>MARKS<|begin_of_solution|>",
+            "<seed:think>MARKS</seed:think>MARKS<seed:eos><seed:bos>user\nMARKS<seed:eos><seed:bos>assistant\n",
+            "MARKS<SPECIAL_12>\n<SPECIAL_11>User\nMARKS\n<SPECIAL_11>Assistant\n",
+            "MARKS<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>MARKS<|start_of_role|>assistant<|end_of_role|>",
+            "MARKS<turn|>\n<|turn>user\nMARKS<turn|>\n<|turn>model\n<|channel>thought\nMARKS<channel|>",
+            "MARKS[|endofturn|]\n[|user|]MARKS\n[|assistant|]",
+            "MARKS<role>HUMAN</role>MARKS<role>ASSISTANT</role>",
+            "MARKS<|begin_search_query|>MARKS<|end_search_query|><|begin_search_result|>MARKS<|end_search_result|>",
+            "<function=search>MARKS</function><search>MARKS</search><information>MARKS</information>",
         ],
     )
     @pytest.mark.parametrize(
-        "end", ["", "<|im_end|>\n", "</s>", " <eos> <pad><pad>", "<｜end▁of▁sentence｜>", "<|return|>"]
+        "end",
+        [
+            *("", "<|im_end|>\n", "</s>", " <eos> <pad><pad>", "<｜end▁of▁sentence｜>", "<|return|>", "[e~["),
+            *(
+                "<|END_RESPONSE|>",
+                "</longcat_s>",
+                "<seed:eos>",
+                "<SPECIAL_12>",
+                "<turn|>",
+                "<|END_OF_TURN_TOKEN|>",
+            ),
+        ],
     )
     def test_what_comes_before_the_last_turn_is_left_out(self, before, end):
         assert written(f"{before}The report.{end}") == ("The report.", True)
+        is_clear = report_in(f"{before}The report.{end}", RULES).is_clear
+        assert is_clear == (not before.startswith("<tool_call>")), "a call whose result has no mark"
 
     @pytest.mark.parametrize(
         ("text", "report"),
@@ -95,6 +135,74 @@ class TestReport:
     def test_thinking_inside_of_a_report_is_cut_out(self):
         assert written("One. <think>MARKS</think>Two.") == ("One. Two.", True)
         assert written("One.\n> <think>\n> MARKS\n> </think>\nTwo.") == ("One.\n> \nTwo.", True)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The report.\n\n```xml\n<think>a</think>\n<tool_call>b</tool_call>\n```\n\nIts end.",
+            "The report.\n\n~~~\n<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n~~~\n\nIts end.",
+            "The user\nasks, and the assistant\nanswers. user feedback: none.",
+            "```python\nrequest.user\n```\nA list: `[TOOL_CALLS]`, `<|eot_id|>`.",
+        ],
+    )
+    def test_quoted_marks_are_text(self, text):
+        assert report_in(text, RULES) == Written(text, True)
+
+    @pytest.mark.parametrize(
+        "before", ["<think>a\n```\nb</think>", "<tool_response>```</tool_response>", "```\na<|im_end|>\n"]
+    )
+    def test_fence_outside_of_the_report_or_left_open_quotes_nothing(self, before):
+        text = f"{before}<|im_start|>tool\nMARKS<|im_end|>\n<|im_start|>assistant\nThe report.\n```\nb\n```"
+        assert report_in(text, RULES) == Written("The report.\n```\nb\n```", True)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "</think>\n\nuser\nGo on.\nassistant\n<think>x</think>The report.",
+            "analysisPerhaps.assistantfinalThe report.",
+            'functions.search:0{"q": "a"}tool## Return\nMARKS.assistant# The report.',
+            '[{"name": "search", "arguments": {"q": "a"}}]{"call_id": "a", "content": "MARKS"}The report.',
+            "search(a)ipython\n\nMARKS.assistant\n\nThe report.",
+            "```tool_code\nsearch(a)\n```\nuser\n```tool_output\nMARKS\n```\nmodel\nThe report.",
+            "Thought: a\nAction: search[b]\nObservation: MARKS\nFinal Answer: The report.",
+            "<think>a</think>MARKS<think>b</think>The report.",
+            "<execute_ipython>search(a)</execute_ipython>\nOBSERVATION:\nMARKS\nThe report.",
+            "MARKS<|unknown_token|>The report.",
+        ],
+    )
+    def test_text_whose_turns_have_lost_their_marks_is_not_clear(self, text):
+        assert not report_in(text, RULES).is_clear
+
+    @pytest.mark.parametrize(
+        ("pieces", "report"),
+        [
+            (["+The report, ", "+and its end."], Written("The report, and its end.", True)),
+            (["+a", "-MARKS", "+The report. 😀", "-<|im_end|>\n"], Written("The report. 😀", True)),
+            (["+a", "-MARKS<think>", "+b</think>The report."], Written("The report.", True)),
+            (["+The report.", "-<|im_end|>\n<|im_start|>user\nThanks."], Written("The report.", True)),
+            (["+The report.", "-MARKS"], Written("The report.", False)),
+            (
+                ["+<tool_call>a</tool_call>", "-<|im_start|>assistant\nMARKS", "+The report."],
+                Written("The report.", True),
+            ),
+            (["-MARKS"], Written("", True)),
+        ],
+    )
+    def test_mask_says_what_the_policy_wrote(self, pieces, report):
+        mask, text = [], ""
+        for piece in pieces:
+            mask += [(len(text), len(text) + len(piece) - 1)] if piece[0] == "+" else []
+            text += piece[1:]
+        assert report_in(text, RULES, tuple(mask)) == report
+
+    @given(st.lists(st.tuples(st.booleans(), st.text(max_size=12) | st.sampled_from(MARKUP)), max_size=12))
+    def test_nothing_but_the_policys_own_words_is_paid_under_a_mask(self, pieces):
+        mask, text = [], ""
+        for is_own, piece in pieces:
+            piece = piece if is_own else f"{piece}MARKS"
+            mask += [(len(text), len(text) + len(piece))] if is_own else []
+            text += piece
+        assert "MARKS" not in report_in(text, RULES, tuple(mask)).text
 
     def test_report_may_stand_between_markers_and_need_an_end(self):
         between = ["<answer>", "</answer>"]
@@ -148,6 +256,34 @@ class TestReport:
     )
     def test_prompt_is_read_out_of_a_chat_template(self, prompt):
         assert prompt_in(prompt) == "Why?"
+
+
+class TestUnclear:
+    ITEM: ClassVar = {
+        "task_id": "1",
+        "text": f"Thought: a\nAction: b\nObservation: {MARKS}\nFinal Answer: {PLAIN}",
+    }
+
+    def test_unclear_turns_are_flagged_and_said_once(self, tmp_path, caplog):
+        spans = [[self.ITEM["text"].index(PLAIN), len(self.ITEM["text"])]]
+        with RewardModel(rewarded(tmp_path)) as model:
+            plain, masked, again = model.score_sync([self.ITEM, {**self.ITEM, "mask": spans}, self.ITEM])
+        assert (plain.scores["unclear_turns"], plain.reason) == (1.0, None)
+        assert masked.scores["unclear_turns"] == 0.0 and masked.value < plain.value == again.value
+        assert sum("cannot be told apart" in record.message for record in caplog.records) == 1
+
+    def test_strict_gives_no_reward_instead_of_a_guess(self, tmp_path):
+        with RewardModel(rewarded(tmp_path, report="strict")) as model:
+            unclear, clear = model.score_sync([self.ITEM, {"task_id": "1", "text": MARKS}])
+        assert (unclear.value, unclear.reason, unclear.n_asked) == (None, "report_unclear", 0)
+        assert clear.value is not None
+
+    @pytest.mark.parametrize("mask", [[[0, 9_999]], [[2, 1]], [[0, 3], [2, 4]], [[-1, 2]]])
+    def test_mask_that_fits_no_text_is_refused(self, mask):
+        with pytest.raises(RewardError, match=r"item 0: mask: "):
+            as_items([{"task_id": "1", "text": MARKS, "mask": mask}])
+        with pytest.raises(RewardError, match="mask: goes with text"):
+            as_items([{"task_id": "1", "messages": [], "mask": []}])
 
 
 PROMPT = "What is fact 1?"

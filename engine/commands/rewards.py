@@ -166,7 +166,7 @@ async def _scored(
         except RewardError as error:
             raise UsageError(f"log: line {same[0][0].line}: {error}") from error
         for (place, one), reward in zip(same, rewards, strict=True):
-            text = report_in(one.item.said, scorer.reward_config.report).text
+            text = report_in(one.item.said, scorer.reward_config.report_rules, one.item.mask).text
             start = " ".join(text[: 4 * _START].split())[:_START]
             reason = str(reward.reason or "")
             yield _Pair(place.line, place.group, one.reward.value, reward.value, reason, len(text), start)

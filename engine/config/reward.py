@@ -101,7 +101,7 @@ class Length(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Characters that cost the whole penalty; a longer report gets the lowest reward."""
 
 
-Tag = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
+Tag = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_:-]{0,39}$")]
 Marker = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
@@ -110,7 +110,21 @@ class ReportRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     thinking: tuple[Tag, ...] = ("think", "thinking", "thought", "reasoning")
     """Tags of what the policy thinks."""
-    calls: tuple[Tag, ...] = ("tool_call", "tool_calls", "call_tool", "function_call", "tool_use")
+    calls: tuple[Tag, ...] = (
+        "tool_call",
+        "tool_calls",
+        "toolcall",
+        "call_tool",
+        "function_call",
+        "function_calls",
+        "function",
+        "tool_use",
+        "use_mcp_tool",
+        "search",
+        "execute_ipython",
+        "execute_bash",
+        "execute_browse",
+    )
     """Tags of its calls of tools."""
     results: tuple[Tag, ...] = (
         "tool_response",
@@ -122,6 +136,10 @@ class ReportRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         "function_results",
         "observation",
         "information",
+        "result",
+        "search_result",
+        "search_results",
+        "documents",
     )
     """Tags of what tools return; what stands before a result belongs to an earlier turn."""
     between: tuple[Marker, Marker] | None = None
@@ -129,6 +147,9 @@ class ReportRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     end: Marker | None = None
     """What a finished rollout ends with, where a trainer keeps it in the text; without it, the rollout is
     truncated."""
+    strict: bool = False
+    """Whether a text gets no reward (`report_unclear`) where its turns cannot be told apart, not only the flag
+    `unclear_turns`. `report: strict` is short for it."""
 
 
 class CanaryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -234,7 +255,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """From how many characters a report costs, and how many it may have."""
     group: GroupConfig = GroupConfig()
     """How a rollout stands beside the others of its prompt in the same call."""
-    report: ReportRules = ReportRules()
+    report: ReportRules | Literal["strict"] = ReportRules()
     """What of a rollout counts as its report."""
     on_truncated: Literal["minimum", "none"] = "minimum"
     """What a rollout without an end gets: the minimum, or no reward."""
@@ -255,6 +276,11 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A second judge for a share of the rollouts."""
     log: LogConfig | None = None
     """Where scored rollouts are appended, for `adjudge rewards replay`."""
+
+    @property
+    def report_rules(self) -> ReportRules:
+        """The rules of `report`, by name or in full."""
+        return ReportRules(strict=True) if self.report == "strict" else self.report
 
 
 LEAST: frozenset[str] = frozenset(get_args(ReportReason))

@@ -13,7 +13,10 @@ from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
 from adjudge.scoring.text.citations import cited
 from adjudge.scoring.text.integrity import duplicates, injections, stuffed
 
-__all__ = ["FLAGS", "flags_of"]
+__all__ = ["FLAGS", "UNCLEAR", "flags_of"]
+
+UNCLEAR = "unclear_turns"
+"""1 for a rollout whose text does not show what in it is the report: thoughts or tool results may be paid."""
 
 Flag = Callable[[str, tuple[Citation, ...], Length], float]
 

@@ -3,63 +3,58 @@
 The report is the text of the last assistant turn, without thinking, tool calls, tool results and chat-template tokens.
 A bare closing tag ends thinking that the template opened. Anything left open ends the report, and the rollout is
 truncated: a policy earns nothing for what it thinks, plans, or puts into a tool's mouth. A tag alone between backticks
-is a mention, not a tag.
+or inside of a closed code fence is a mention, not a tag.
+
+Messages, and the mask of a trainer, say whose text is whose. A text alone is read by the marks of its template
+(`templates.py`); where these are gone and traces of turns are left, the report is not clear.
 """
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.reward import ASSISTANT, TOOLS, Conversation, Message, asked_in
+from adjudge.engine.rewards.reward import Conversation, Message, Spans, asked_in
+from adjudge.engine.rewards.templates import (
+    CLOSING,
+    OPEN_ENDED,
+    OPENING,
+    Block,
+    blocks,
+    has_traces,
+    marks,
+    role_of,
+)
 
 __all__ = ["Written", "last_turn", "prompt_in", "report_in", "unclosed"]
 
 LONGEST = (
     8_000_000  # characters of a rollout that are looked at; what is longer is too large for a report anyway
 )
+_NO_TAGS = ReportRules(thinking=(), calls=(), results=())
 
-# The headers of turns in the chat templates of Qwen, Llama, Gemma, GLM and Phi, DeepSeek, gpt-oss and Mistral.
-_HEADERS = (
-    r"<\|im_start\|>(?P<chatml>[a-z]{1,20})?"
-    r"|<\|start_header_id\|>(?P<llama>[a-z]{1,20})<\|end_header_id\|>"
-    r"|<start_of_turn>(?P<gemma>[a-z]{1,20})"
-    r"|<\|(?P<named>user|assistant|system|observation|tool)\|>"
-    r"|<｜(?P<deepseek>User|Assistant)｜>"
-    r"|<\|start\|>(?P<harmony>[a-z]{1,20})"
-    r"|<\|channel\|>(?P<channel>[a-z]{1,20})[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
-    r"|\[(?P<mistral>/?INST)\]"
-)
-_ROLES = {
-    "user": "user",
-    "assistant": "assistant",
-    "inst": "user",
-    "/inst": "assistant",
-    "final": "assistant",
-}
-# The tokens that close a turn, spelled backwards: a search from the front is quadratic in the white space.
-_CLOSING = re.compile(
-    r"\s*+(?:(?:>\|[a-z_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<)\s*+)++"
-)
-_OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)\s{0,20}")
-_BARE_ROLE = re.compile(r"\s{0,20}(?:assistant|model)[ \t]{0,20}\r?\n")  # where special tokens were skipped
+_BARE_ROLE = re.compile(
+    r"\s{0,20}(?:assistant|model|ai)(?:[ \t]{0,20}\r?\n|(?=[A-Z#]))"
+)  # where special tokens were skipped
 _BARE_USER = re.compile(r"(?:^|\n)user\r?\n")
 _BARE_END = re.compile(r"\n(?:assistant|model)[ \t]{0,20}\r?\n?$")
+_FENCE_ENDS = {char: re.compile(rf"(?m)^[ \t]{{0,3}}{char}{{3,}}[ \t]{{0,20}}\r?$") for char in "`~"}
+_NOT_HEADERS = frozenset({"tag", "token", "fence"})
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A report, and whether the rollout finished."""
+    """A report, whether the rollout finished, and whether it was clear what of the rollout the report is."""
 
     text: str
     is_whole: bool
+    is_clear: bool = True
 
 
-def report_in(said: Conversation, rules: ReportRules) -> Written:
-    """The report in a rollout: a text, or the messages of a conversation."""
+def report_in(said: Conversation, rules: ReportRules, mask: Spans | None = None) -> Written:
+    """The report in a rollout: a text, of which the policy wrote the spans of `mask`, or a conversation's messages."""
     if isinstance(said, str):
-        found = last_turn(said, rules)
+        found = last_turn(said, rules) if mask is None else _last_span(said, mask, rules)
         if rules.end is not None and not said.rstrip().endswith(rules.end.rstrip()):
             found = msgspec.structs.replace(found, is_whole=False)
     else:
@@ -77,7 +72,25 @@ def _last_message(messages: Sequence[Message], rules: ReportRules) -> Written:
     return Written(found.text, found.is_whole and not goes_on)
 
 
+def _last_span(text: str, mask: Spans, rules: ReportRules) -> Written:
+    """The report in the last text that the policy wrote in one piece; what an environment said after it cuts it off."""
+    wrote = [(start, end) for start, end in mask if start < end]
+    if not wrote:
+        return Written("", True)
+    begin, until = wrote[-1]
+    for start, end in reversed(wrote[:-1]):
+        if end < begin:
+            break
+        begin = start
+    found = last_turn(text[begin:until], rules)
+    rest = unclosed(text[until:])
+    other = next(marks(rest, _NO_TAGS), None)
+    is_last = not rest.strip() or (other is not None and role_of(other) == "user")
+    return Written(found.text, found.is_whole and is_last)
+
+
 def _between(found: Written, opening: str, closing: str) -> Written:
+    """Markers that a user names make a report clear."""
     start = found.text.rfind(opening)
     if start < 0:
         return Written("", found.is_whole)
@@ -93,7 +106,7 @@ def last_turn(text: str, rules: ReportRules) -> Written:
     if len(text) > LONGEST:
         return Written(text, True)
     reading = _Reading(text, rules)
-    for mark in _marks(rules).finditer(text):
+    for mark in marks(text, rules):
         reading.take(mark)
     return reading.done()
 
@@ -102,8 +115,9 @@ def prompt_in(asked: Conversation) -> str:
     """The user's question in a prompt: its last turn if it has the form of a chat template, without outer blanks."""
     text = asked_in(asked)[:LONGEST]
     turns = [
-        (_role(mark), mark.end(), mark.start())
-        for mark in _marks(ReportRules(thinking=(), calls=(), results=())).finditer(text)
+        (role_of(mark), mark.end(), mark.start())
+        for mark in marks(text, _NO_TAGS)
+        if mark.lastgroup not in (*_NOT_HEADERS, "round")
     ]
     users = [place for place, turn in enumerate(turns) if turn[0] == "user"]
     if users:
@@ -118,25 +132,8 @@ def prompt_in(asked: Conversation) -> str:
 
 def unclosed(text: str) -> str:
     """`text` without the tokens that close a turn."""
-    closing = _CLOSING.match(text[::-1])
+    closing = CLOSING.match(text[::-1])
     return text if closing is None else text[: len(text) - closing.end()]
-
-
-@lru_cache(maxsize=16)
-def _marks(rules: ReportRules) -> re.Pattern[str]:
-    names = "|".join(map(re.escape, (*rules.thinking, *rules.calls, *rules.results)))
-    tags = rf"<(?P<slash>/?)(?P<tag>(?i:{names}))(?:\s[^<>]{{0,200}})?>|" if names else ""
-    thinking = r"\[(?P<bracket>/?THINK)\]|◁(?P<kimi>/?think)▷|" if rules.thinking else ""
-    return re.compile(tags + thinking + _HEADERS)
-
-
-def _role(mark: re.Match[str]) -> str:
-    """The role that a header names; none is the assistant's, since the header of its turn is often cut in two."""
-    named = mark[mark.lastgroup] if mark.lastgroup else None
-    name = (named or "assistant").lower()
-    if mark.lastgroup == "channel" and name != "final":
-        return "thinking"
-    return "assistant" if name in ASSISTANT else _ROLES.get(name, name)
 
 
 class _Reading:
@@ -144,37 +141,82 @@ class _Reading:
 
     def __init__(self, text: str, rules: ReportRules) -> None:
         self._text = text
-        self._calls = frozenset(name.lower() for name in rules.calls)
-        self._results = frozenset(name.lower() for name in rules.results)
+        self._kinds: dict[str, Block] = {
+            **dict.fromkeys((name.lower() for name in rules.thinking), "thought"),
+            **dict.fromkeys((name.lower() for name in rules.calls), "call"),
+            **dict.fromkeys((name.lower() for name in rules.results), "result"),
+        }
         self._role = "assistant"
         self._said: list[str] = []
         self._before = ""  # what the assistant said in its last whole turn
         self._at = 0
         self._thinking = False
-        self._tool = ""
+        self._tool: tuple[Block, str] | None = None
         self._after_result = False
         self._is_marked = False
+        self._rounds = False
+        self._spoken = False  # whether the turn has said anything
+        self._seam = False  # whether another's unmarked turn may have come since
+        self._is_clear = True
+        self._quote = (0, 0)  # of a closed code fence: where its text begins, and where it ends
+        self._fenceless = ""  # characters of fences that close nowhere further on
 
     def take(self, mark: re.Match[str]) -> None:
         """Read up to `mark`, and what it changes."""
-        around = self._text[max(mark.start() - 1, 0) : mark.start()] + self._text[mark.end() : mark.end() + 1]
-        if around == "``":
-            return
         group = mark.lastgroup or "chatml"
-        if group == "tag":
-            self._tag(mark, mark["tag"].lower(), bool(mark["slash"]))
-        elif group in ("bracket", "kimi"):
-            self._thought(mark, mark[group].startswith("/"))
-        elif self._tool not in self._results:  # the page that a tool returns may say anything
-            self._turn(mark)
+        if self._is_quoted(mark, group):
+            return
+        if group == "fence":
+            self._fence(mark)
+        elif group == "tag":
+            self._block(mark, self._kinds[mark["name"].lower()], mark["tag"].lower(), bool(mark["slash"]))
+        elif group == "token":
+            self._block(mark, *blocks(mark["token"]))
+        elif self._tool is None or self._tool[0] != "result":  # the page that a tool returns may say anything
+            self._turn(mark, group)
+
+    def _is_quoted(self, mark: re.Match[str], group: str) -> bool:
+        """Whether a mark is only mentioned: alone between backticks, or in a code fence.
+
+        A fence that opened before a turn ended quotes no headers, unless one is the first thing in it.
+        """
+        begin, end = self._quote
+        if mark.start() < end:
+            if group in _NOT_HEADERS:
+                return True
+            if not self._text[begin : mark.start()].strip() or begin < 0:
+                self._quote = (-1, end)
+                return True
+            self._quote = (0, 0)
+        around = self._text[max(mark.start() - 1, 0) : mark.start()] + self._text[mark.end() : mark.end() + 1]
+        return around == "``" and group != "fence"
+
+    def _fence(self, mark: re.Match[str]) -> None:
+        """A fence in the report's text, if it opens at the start of a line and is closed later."""
+        before = self._text[max(mark.start() - 4, 0) : mark.start()]
+        indent = before.rpartition("\n")[2]
+        char = mark["fence"][0]
+        if indent.strip() or len(indent) > 3 or not self._is_report or char in self._fenceless:
+            return
+        line = self._text.find("\n", mark.end())
+        closing = _FENCE_ENDS[char].search(self._text, line) if line >= 0 else None
+        if closing is None:
+            self._fenceless += char
+        else:
+            self._quote = (line, closing.end())
+
+    @property
+    def _is_report(self) -> bool:
+        return self._role == "assistant" and not self._thinking and self._tool is None
 
     def done(self) -> Written:
         """The last assistant turn."""
         if not self._is_marked:
             text = unclosed(self._text)
-            return Written(_OPENING.sub("", text, count=1) if _OPENING.match(text) else text, True)
+            text = OPENING.sub("", text, count=1) if OPENING.match(text) else text
+            return Written(text, True, not has_traces(text))
         if self._role == "assistant":
-            is_whole = not self._thinking and not self._tool
+            is_whole = not self._thinking and self._tool is None
             self._keep(len(self._text))
             found = "".join(self._said)
         else:
@@ -183,61 +225,91 @@ class _Reading:
         if self._after_result:
             found = _BARE_ROLE.sub("", found, count=1) if _BARE_ROLE.match(found) else found
             is_whole = is_whole and bool(unclosed(found).strip())
-        return Written(unclosed(found).strip(), is_whole)
+        found = unclosed(found).strip()
+        return Written(found, is_whole, self._is_clear and not has_traces(found))
 
-    def _tag(self, mark: re.Match[str], name: str, closes: bool) -> None:
-        if name not in self._calls and name not in self._results:
-            if not self._tool:
-                self._thought(mark, closes)
-        elif self._thinking and name in self._calls:
+    def _block(self, mark: re.Match[str], block: Block, name: str, closes: bool) -> None:
+        """What opens or closes a block."""
+        if block == "thought":
+            self._thought(mark, closes)
+        elif block == "answer":
+            self._answer(mark, closes)
+        elif self._thinking and block == "call":
             return  # a thought about a tool
-        elif closes and (name == self._tool or not self._tool):
-            if name in self._results:
+        elif closes and (self._tool is None or self._tool == (block, name)):
+            if block == "result":
                 self._end_result()
-            elif not self._tool:
-                self._said.clear()
-            self._tool = ""
+            elif self._tool is None:
+                self._forget()
+            else:
+                self._seam = True
+            self._tool = None
             self._at = mark.end()
             self._is_marked = True
-        elif not closes and not self._tool:
+        elif not closes and (self._tool is None or (block == "result" and self._tool[1] in OPEN_ENDED)):
             self._keep(mark.start())
-            self._tool = name
+            self._tool = (block, name)
 
     def _thought(self, mark: re.Match[str], closes: bool) -> None:
-        if self._tool:
+        if self._tool is not None:
             return
         if not closes:
             self._keep(mark.start())
+            self._seam = self._seam or self._spoken
         elif not self._thinking:
-            self._said.clear()  # opened by the template
+            self._forget()  # opened by the template
         self._thinking = not closes
         self._at = mark.end()
         self._is_marked = True
 
+    def _answer(self, mark: re.Match[str], closes: bool) -> None:
+        """A token before or after the answer proper: what the turn said before it is no part of it."""
+        if not self._is_report:
+            return
+        if closes:
+            self._keep(mark.start())
+        else:
+            self._forget()
+        self._at = mark.end()
+        self._is_marked = True
+
+    def _forget(self) -> None:
+        """What the turn has said so far is not its report."""
+        self._said.clear()
+        self._spoken = self._seam = False
+        self._is_clear = True
+
     def _end_result(self) -> None:
         """A tool has spoken: what comes next is another turn."""
-        self._said.clear()
+        self._forget()
         self._after_result = True
         if self._role != "assistant":
             self._role = "tool"
 
-    def _turn(self, mark: re.Match[str]) -> None:
+    def _turn(self, mark: re.Match[str], group: str) -> None:
+        if group == "longcat":
+            self._rounds = True
+        elif group == "round" and not (self._rounds and self._role == "user"):
+            return
         self._keep(mark.start())
         if self._role == "assistant":
             if mark.start() > 0 or self._said:
                 self._before = "".join(self._said)
             self._after_result = False
-        self._role = _role(mark)
-        if self._role in TOOLS:
-            self._role = "tool"
+        self._role = role_of(mark)
+        self._forget()
         self._said = []
-        self._tool = ""
+        self._tool = None
         self._thinking = False
         self._at = mark.end()
         self._is_marked = True
 
     def _keep(self, end: int) -> None:
         """Take what the assistant says up to `end`."""
-        if self._role == "assistant" and not self._thinking and not self._tool:
-            self._said.append(self._text[self._at : end])
+        if self._is_report:
+            said = self._text[self._at : end]
+            self._said.append(said)
+            if said.strip():
+                self._spoken = True
+                self._is_clear = self._is_clear and not self._seam
         self._is_marked = True

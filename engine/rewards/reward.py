@@ -29,6 +29,7 @@ __all__ = [
     "Reward",
     "RewardError",
     "RewardItem",
+    "Spans",
     "as_items",
     "as_step",
     "asked_in",
@@ -97,6 +98,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Conversation = str | tuple[Message, ...]
+Spans = Annotated[tuple[tuple[int, int], ...], msgspec.Meta(max_length=100_000)]
+"""Where pieces of a text begin and end, in characters: [start, end), in order."""
 
 
 def asked_in(turns: Conversation) -> str:
@@ -207,6 +210,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A rollout: what it says, and what it is judged by. `sample` numbers the rollouts of one task.
 
     - `text`, or the `messages` of a conversation; what counts of either is decided in `engine/rewards/report.py`.
+      `mask` says which characters of the text the policy wrote; without it, its turns are told apart by their marks.
       `truncated` says that the trainer cut it off.
     - Its task, by `task_id` or by exact `prompt`. What it carries itself goes before the task's: `gold` by protocol,
       `rubrics`, `language`; each as an object or as JSON text (`engine/rewards/reward.py`).
@@ -216,6 +220,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     text: str | None = None
     messages: tuple[Message, ...] | None = None
+    mask: Spans | None = None
     truncated: bool = False
     task_id: str | int | float | None = None
     prompt: Conversation | None = None
@@ -303,6 +308,8 @@ def _item(place: int, item: Item) -> RewardItem:
         raise RewardError(f"item {place}: {error}") from error
     if (found.text is None) == (found.messages is None):
         raise RewardError(f"item {place}: needs text or messages, one of them")
+    if found.mask is not None:
+        _check_mask(place, found.text, found.mask)
     try:
         msgspec.json.encode(
             (found.text, found.messages, found.prompt, found.task_id, found.pages, found.citations)
@@ -312,6 +319,19 @@ def _item(place: int, item: Item) -> RewardItem:
     if found.named is None and found.prompt is None and not found.has_gold:
         raise RewardError(f"item {place}: has neither task_id nor prompt; add one to name its task")
     return found
+
+
+def _check_mask(place: int, text: str | None, mask: Spans) -> None:
+    if text is None:
+        raise RewardError(f"item {place}: mask: goes with text; messages say themselves who wrote them")
+    at = 0
+    for start, end in mask:
+        if not at <= start <= end <= len(text):
+            raise RewardError(
+                f"item {place}: mask: [{start}, {end}] is not a span of the text's {len(text):,} characters "
+                "after the spans before it"
+            )
+        at = end
 
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ import msgspec
 from adjudge.engine.config.reward import Formula, RewardConfig, Value
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator, usage_of
 from adjudge.engine.evaluation.gate import RewardGates
-from adjudge.engine.rewards.flags import flags_of
-from adjudge.engine.rewards.report import prompt_in, report_in
+from adjudge.engine.rewards.flags import UNCLEAR, flags_of
+from adjudge.engine.rewards.report import Written, prompt_in, report_in
 from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, own_gold, pages_in
 from adjudge.engine.telemetry.metrics import note
 from adjudge.fetchers.page import Page, address_of
@@ -99,9 +99,8 @@ UNANSWERED = frozenset({"judge_refused", "judge_unparseable", "answer_truncated"
 SECOND = 1 << 30  # of a repeat: its question is asked once more
 
 
-def case_of(item: RewardItem, task: Task, reward: RewardConfig, repeat: int) -> Case:
-    """The case to judge: the report of `item` under `task`."""
-    written = report_in(item.said, reward.report)
+def case_of(item: RewardItem, task: Task, written: Written, repeat: int) -> Case:
+    """The case to judge: the report that `item` has `written`, under `task`."""
     messages = [] if item.messages is None else [f"{one.role}: {one.text}" for one in item.messages]
     trace = item.trace if item.trace is not None else messages or None
     report = Report(
@@ -175,7 +174,9 @@ class Rollout:
         repeat: int,
     ) -> None:
         task, self._is_unknown = found
-        self.case = case_of(item, task, config, repeat)
+        written = report_in(item.said, config.report_rules, item.mask)
+        self.case = case_of(item, task, written, repeat)
+        self.is_unclear = not written.is_clear
         self.priority = priority
         self.is_unanswered = False
         self.standing: Standing | None = None
@@ -196,6 +197,9 @@ class Rollout:
         """Score the case under every protocol, and look for flags."""
         if self.is_left_out or self._is_nameless:
             self._failure = "truncated" if self.is_left_out else "task_unknown"
+            return
+        if self.is_unclear and self._config.report_rules.strict:
+            self._failure = "report_unclear"
             return
         await asyncio.gather(self._judge(self.case), self._flag())
 
@@ -320,6 +324,7 @@ class Rollout:
             **self._formula.scores(self._cards),
             **flags,
             **(self._flags or {}),
+            UNCLEAR: float(self.is_unclear),
             "unanswered": float(self.is_unanswered),
             **self._group_scores(),
         }

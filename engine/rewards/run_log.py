@@ -131,7 +131,7 @@ def _report_of(item: RewardItem, case: Case) -> RewardItem:
     """`item` with what counts as its report in place of all that it said."""
     report = case.report
     return msgspec.structs.replace(
-        item, text=report.text, messages=None, trace=None, truncated=report.truncated
+        item, text=report.text, messages=None, mask=None, trace=None, truncated=report.truncated
     )
 
 

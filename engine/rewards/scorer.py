@@ -224,6 +224,7 @@ class RewardScorer:
         self.unanswered: Counter[tuple[str, str]] = Counter()
         self.tasks = KnownTasks(tasks, [protocol.name for protocol in self.formula.protocols])
         self._tasks = tasks
+        self._is_unclear_said = False
         self._answered: OrderedDict[str, None] = OrderedDict()
         self._leaving: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
@@ -308,6 +309,7 @@ class RewardScorer:
             for item in taken
         ]
         group = self.reward_config.group
+        self._say_unclear(rollouts)
         groups = groups_of(rollouts, self.evaluator, group) if formula.group_weight else []
         work: list[Work] = [(one.case.task.id, one.run) for one in rollouts]
         work += [(group.task_id, group.run) for group in groups]
@@ -323,6 +325,17 @@ class RewardScorer:
         if self.log is not None and not alone:
             self.log.keep(taken, [rollout.case for rollout in rollouts], rewards, step)
         return rewards
+
+    def _say_unclear(self, rollouts: Iterable[Rollout]) -> None:
+        """Say once that the texts of rollouts do not show what in them is the report."""
+        if self._is_unclear_said or not any(one.is_unclear for one in rollouts):
+            return
+        self._is_unclear_said = True
+        _log.warning(
+            "reward: the turns of some rollouts cannot be told apart (scores: unclear_turns), and thoughts or tool "
+            "results may be paid; send messages, or the text with its mask, or keep special tokens; report: strict "
+            "gives such rollouts no reward"
+        )
 
     def _formula_at(self, step: int | None) -> Formula:
         scheduled = self.formula.scheduled

@@ -23,7 +23,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from adjudge.engine.config.reward import ServerLimits
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError
-from adjudge.engine.rewards.flags import FLAGS
+from adjudge.engine.rewards.flags import FLAGS, UNCLEAR
 from adjudge.engine.rewards.reward import Reward, RewardError
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, Failure, NoReward, openapi
@@ -294,7 +294,7 @@ class RewardServer:
         rewards = await self._scorer.score(
             call.items, deadline=call.deadline_s, priority=call.priority, step=call.step
         )
-        self._metrics.scored(rewards, tuple(FLAGS), time.perf_counter() - started)
+        self._metrics.scored(rewards, (*FLAGS, UNCLEAR), time.perf_counter() - started)
         return rewards
 
     def _promised(self, request: web.Request) -> int:

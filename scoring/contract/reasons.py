@@ -22,7 +22,7 @@ __all__ = ["ASKED_FOR", "CAUSES", "TRANSIENT", "Cause", "GoldReason", "InputReas
 Cause = Literal["infrastructure", "source", "report", "gold", "input"]
 ReportReason = Literal["report_empty", "report_too_large", "truncated"]
 GoldReason = Literal["gold_missing", "gold_invalid"]
-InputReason = Literal["task_unknown", "group_missing"]
+InputReason = Literal["task_unknown", "group_missing", "report_unclear"]
 Reason = JudgeReason | PageReason | ReportReason | GoldReason | InputReason
 
 CAUSES: dict[Reason, Cause] = {
@@ -57,6 +57,7 @@ CAUSES: dict[Reason, Cause] = {
     "gold_invalid": "gold",
     "task_unknown": "input",
     "group_missing": "input",
+    "report_unclear": "input",
 }
 """Every reason's cause."""
 

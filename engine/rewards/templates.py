@@ -1,0 +1,205 @@
+"""The marks of chat templates: what opens and closes thoughts, calls, results and turns, in every family of models.
+
+`marks` finds them in a text. Where a decoder has skipped special tokens, nothing but traces is left: a role's name
+glued to a sentence, a call's bare JSON, labels of an agent; `has_traces` knows these.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from adjudge.engine.config.reward import ReportRules
+from adjudge.engine.rewards.reward import ASSISTANT, TOOLS
+
+__all__ = ["CLOSING", "OPENING", "Block", "blocks", "has_traces", "marks", "role_of"]
+
+Block = Literal["thought", "call", "result", "answer"]
+
+# Opening and closing token. A call without a closing one goes on until a result or another turn begins.
+_PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
+    "thought": (
+        ("[THINK]", "[/THINK]"),
+        ("◁think▷", "◁/think▷"),
+        ("<|START_THINKING|>", "<|END_THINKING|>"),
+        ("<|begin_of_thought|>", "<|end_of_thought|>"),
+        ("<|inner_prefix|>", "<|inner_suffix|>"),
+        ("<|channel>thought", "<channel|>"),
+        ("<|think|>", "<|content|>"),
+        ("<|thought_start|>", "<|thought_end|>"),
+        ("<|begin_of_reasoning|>", "<|end_of_reasoning|>"),
+    ),
+    "call": (
+        ("[TOOL_CALLS]", ""),
+        ("<|python_tag|>", ""),
+        ("<|tool_call|>", "<|/tool_call|>"),
+        ("<|tool_call>", "<tool_call|>"),
+        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+        ("<|tool_call_start|>", "<|tool_call_end|>"),
+        ("<|tools_prefix|>", "<|tools_suffix|>"),
+        ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+        ("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
+        ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+        ("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
+        ("<|START_ACTION|>", "<|END_ACTION|>"),
+        ("<|action_start|>", "<|action_end|>"),
+        ("<|FunctionCallBegin|>", "<|FunctionCallEnd|>"),
+        ("<|begin_search_query|>", "<|end_search_query|>"),
+        ("<|begin_of_query|>", "<|end_of_query|>"),
+        ("<|begin_click_link|>", "<|end_click_link|>"),
+    ),
+    "result": (
+        ("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+        ("<|tool_response>", "<tool_response|>"),
+        ("<|tool_response_start|>", "<|tool_response_end|>"),
+        ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
+        ("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
+        ("<｜tool_outputs_begin｜>", "<｜tool_outputs_end｜>"),
+        ("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
+        ("<|FunctionExecuteBegin|>", "<|FunctionExecuteEnd|>"),
+        ("<|begin_search_result|>", "<|end_search_result|>"),
+        ("<|begin_of_documents|>", "<|end_of_documents|>"),
+        ("<|begin_click_result|>", "<|end_click_result|>"),
+    ),
+    "answer": (
+        ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+        ("<|START_TEXT|>", "<|END_TEXT|>"),
+        ("<|begin_of_solution|>", "<|end_of_solution|>"),
+    ),
+}
+_TOKENS: dict[str, tuple[Block, str, bool]] = {
+    token: (block, opening, closes)
+    for block, pairs in _PAIRS.items()
+    for opening, closing in pairs
+    for token, closes in ((opening, False), (closing, True))
+    if token
+}
+OPEN_ENDED = frozenset(opening for opening, closing in _PAIRS["call"] if not closing)
+"""Calls that nothing but a result or another turn ends."""
+
+# The headers of turns. A name in them is the role.
+_HEADERS = (
+    r"<\|im_start\|>(?P<chatml>[a-z]{1,20})?"  # Qwen, Phi, OLMo, Hermes and many others
+    r"|<\|im_(?P<kimi>user|assistant)\|>[^<]{0,40}<\|im_middle\|>|<\|im_system\|>(?P<kimi_system>[^<]{0,40})<\|im_middle\|>"
+    r"|<\|start_header_id\|>(?P<llama>[a-z]{1,20})<\|end_header_id\|>"
+    r"|<\|header_start\|>(?P<llama_4>[a-z]{1,20})<\|header_end\|>"
+    r"|<start_of_turn>(?P<gemma>[a-z]{1,20})|<\|turn>(?P<gemma_4>[a-z]{1,20})"
+    r"|<\|(?P<named>(?i:user|assistant|system|observation|tool|bot|developer|environment))\|>"  # GLM, Phi, Zephyr
+    r"|<[|｜](?:hy_)?(?P<deepseek>User|Assistant)[|｜]>|<[|｜]BOT[|｜]>(?P<step>[a-z]{1,20})"
+    r"|<\|start\|>(?P<harmony>[a-z]{1,20})"
+    r"|<\|channel\|>(?P<channel>[a-z]{1,20})[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+    r"|\[(?P<mistral>/?INST)\]"
+    r"|<\|(?P<cohere>USER|CHATBOT|SYSTEM)_TOKEN\|>"
+    r"|<\|start_of_role\|>(?P<granite>[a-z_]{1,20})[^<]{0,200}<\|end_of_role\|>"
+    r"|<seed:bos>(?P<seed>[a-z]{1,20})"
+    r"|\]~b\](?P<minimax>[a-z]{1,20})|<beginning_of_sentence>(?P<minimax_1>[a-z]{1,20})"
+    r"|<SPECIAL_1[01]>(?P<nemotron>[A-Za-z]{1,20})|<extra_id_[01]>(?P<nemotron_4>[A-Za-z]{1,20})"
+    r"|\[\|(?P<exaone>user|assistant|system|tool)\|\]"
+    r"|<role>(?P<ling>[A-Za-z]{1,20})</role>"
+    r"|<\|(?P<apertus>user|assistant|system|developer|tool)_start\|>"
+    r"|<\|begin\|>(?P<solar>[a-z]{1,20})"
+    r"|<\|(?P<dots>userprompt|response|extra_0)\|>"
+    r"|\[Round \d{1,4}\] (?P<longcat>USER|ASSISTANT):|(?P<round>ASSISTANT):"
+)
+_ROLES = {
+    "/inst": "assistant",
+    "ai": "assistant",
+    "bot": "assistant",
+    "chatbot": "assistant",
+    "extra_0": "assistant",
+    "final": "assistant",
+    "response": "assistant",
+    "human": "user",
+    "inst": "user",
+    "userprompt": "user",
+    "tool_response": "tool",
+}
+
+# The tokens that close a turn, spelled backwards: a search from the front is quadratic in the white space.
+CLOSING = re.compile(
+    r"\s*+(?:(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
+    r"|>soe:dees<|\[~e\[|>s_tacgnol/<|>21_LAICEPS<|\]\|nrutfodne\|\[|>ecnetnes_fo_dne<|>ecnarettu_fo_dne<)\s*+)++"
+)
+OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)\s{0,20}")
+
+
+_FIRST = re.compile(
+    r"<[A-Za-z/|｜]|\[[A-Z/|]|◁|\]~b|```|~~~|ASSISTANT"
+)  # what marks begin with: seldom in prose
+
+
+def marks(text: str, rules: ReportRules) -> Iterator[re.Match[str]]:
+    """The tags of `rules` in `text`, fences, and the tokens and headers of templates.
+
+    `lastgroup` says which: `tag`, `fence`, `token`, or the name of a header.
+    """
+    pattern, at = _pattern(rules), 0
+    for first in _FIRST.finditer(text):
+        mark = pattern.match(text, first.start()) if first.start() >= at else None
+        if mark is not None:
+            at = mark.end()
+            yield mark
+
+
+@lru_cache(maxsize=16)
+def _pattern(rules: ReportRules) -> re.Pattern[str]:
+    names = "|".join(map(re.escape, (*rules.thinking, *rules.calls, *rules.results)))
+    # A family writes its own name before a tag: <seed:think>, <minimax:tool_call>, <longcat_think>.
+    tags = (
+        rf"<(?P<slash>/?)(?P<tag>(?:[a-z0-9]{{1,20}}[:_])?(?P<name>(?i:{names})))(?:[\s=][^<>]{{0,200}})?>|"
+        if names
+        else ""
+    )
+    tokens = "|".join(map(re.escape, sorted(_TOKENS, key=len, reverse=True)))
+    return re.compile(rf"{tags}(?P<token>{tokens})|(?P<fence>`{{3,}}|~{{3,}})|{_HEADERS}")
+
+
+def blocks(token: str) -> tuple[Block, str, bool]:
+    """What a `token` opens or closes, the block's opening token, and whether it closes."""
+    return _TOKENS[token]
+
+
+def role_of(mark: re.Match[str]) -> str:
+    """The role that a header names; none is the assistant's, since the header of its turn is often cut in two."""
+    named = mark[mark.lastgroup] if mark.lastgroup else None
+    name = (named or "assistant").strip(" \r\n\t:").lower()
+    if mark.lastgroup == "channel" and name != "final":
+        return "thinking"
+    name = _ROLES.get(name, name)
+    return "assistant" if name in ASSISTANT else "tool" if name in TOOLS else name
+
+
+_CODE = re.compile(
+    r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~)(?!tool_).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
+)
+_OTHERS = r"(?:user|tool|ipython|observation|environment|human)"
+_ITS_OWN = r"(?:assistant|model|ai|bot|chatbot)"
+_BARE_OTHER = re.compile(rf"(?im)^{_OTHERS}[ \t]{{0,20}}\r?$|^{_OTHERS}(?=[A-Z#])")
+_BARE_OWN = re.compile(rf"(?im)^{_ITS_OWN}[ \t]{{0,20}}\r?$|^{_ITS_OWN}(?=[A-Z#])")
+_LABELS = tuple(
+    re.compile(rf"(?m)^{label}(?: \d{{1,3}})?:")
+    for label in ("Thought", "Action(?: Input)?", "(?:Observation|OBSERVATION)", "Final Answer")
+)
+_TRACES = re.compile(
+    r"(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
+    r"|assistant(?:final|analysis|commentary)(?![a-z])"
+    r"|\bfunctions\.[A-Za-z_]\w{0,60}:\d"
+    r"|\{\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
+    r"\"(?:arguments|parameters|args|input)\"\s{0,5}:"
+    r"|\{\s{0,20}\"(?:call_id|tool_call_id)\"\s{0,5}:|\[\{\s{0,20}\"results\"\s{0,5}:"
+    r"|function[a-z_]{1,60}\r?\n```json"
+    r"|```tool_(?:code|output|call)"
+    r"|<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"  # a token of a family that is not known
+    r"|\[(?:TOOL_CONTENT|ARGS|CALL_ID)\]"
+)
+
+
+def has_traces(text: str) -> bool:
+    """Whether `text`, code aside, shows traces of turns, calls or results that no mark tells apart. Linear."""
+    said = _CODE.sub(" ", text) if "`" in text or "~~~" in text else text
+    if _TRACES.search(said):
+        return True
+    other = _BARE_OTHER.search(said)
+    if other is not None and _BARE_OWN.search(said, other.end()):
+        return True
+    return sum(bool(label.search(said)) for label in _LABELS) > 1
