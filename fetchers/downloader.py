@@ -1,7 +1,7 @@
 """External downloaders: a scraping service or a browser, for pages that plain HTTP cannot get.
 
 A package offers one under the entry point `adjudge.fetchers`: a msgspec struct whose fields are its options, with the
-methods of `Downloader`. The fetcher around it applies the guard, limits, politeness, robots.txt and extraction.
+methods of `Downloader`. The fetcher around it applies the guard, limits, pace, robots.txt and extraction.
 """
 
 from typing import Any, Protocol

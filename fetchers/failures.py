@@ -24,16 +24,33 @@ _BARRED = (401, 402, 403, 451, 999)
 
 
 class Failure(Exception):
-    """Why an attempt failed. `again`: another attempt may succeed; `answered`: the site said so itself."""
+    """Why an attempt failed. `again`: another attempt may succeed; `answered`: the site said so itself.
+
+    `refused`: the site wants fewer requests; `wait` is the seconds that it asks for, if it does.
+    """
 
     def __init__(
-        self, reason: PageReason, detail: str, *, again: bool = False, answered: bool = False
+        self,
+        reason: PageReason,
+        detail: str,
+        *,
+        again: bool = False,
+        answered: bool = False,
+        refused: bool = False,
+        wait: float | None = None,
     ) -> None:
         super().__init__(detail)
         self.reason: PageReason = reason
         self.detail = detail
         self.again = again
         self.answered = answered
+        self.refused = refused
+        self.wait = wait
+
+    @property
+    def passes(self) -> bool:
+        """Whether the page comes to those who wait, by what its site says."""
+        return self.refused and (self.reason == "page_rate_limited" or self.wait is not None)
 
 
 @contextmanager
@@ -64,8 +81,11 @@ def _connection_failure(error: Exception) -> Failure:
     return Failure("page_server_error", f"the connection failed: {error}", again=True)
 
 
-def status_failure(status: int, reason: str) -> Failure | None:
-    """The failure that an HTTP status means; None for success and redirects (2xx, 3xx)."""
+def status_failure(status: int, reason: str, wait: float | None = None) -> Failure | None:
+    """The failure that an HTTP status means; None for success and redirects (2xx, 3xx).
+
+    `wait` is what the answer's headers ask for, in seconds.
+    """
     if 200 <= status < 400:
         return None
     detail = f"{status} {reason}".strip()
@@ -74,8 +94,10 @@ def status_failure(status: int, reason: str) -> Failure | None:
     if status in _BARRED:
         return Failure("page_barred", detail)
     if status == 429:
-        return Failure("page_rate_limited", detail, again=True)
-    again = status in (408, 425, 500, 502, 503, 504)
+        return Failure("page_rate_limited", detail, again=True, refused=True, wait=wait)
+    if status == 503:
+        return Failure("page_server_error", detail, again=True, refused=True, wait=wait)
+    again = status in (408, 425, 500, 502, 504)
     # A proxy without a network answers 5xx too.
     return Failure("page_server_error", detail, again=again, answered=status < 500)
 

@@ -10,7 +10,6 @@ import socket
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from importlib.metadata import version
-from random import uniform
 from time import time
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -34,10 +33,11 @@ from adjudge.fetchers.failures import (
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.fetchers.pace import Attempts, Turn, Turns
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
-from adjudge.fetchers.politeness import Robots, Turn, Turns, retry_after
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Budget, Extractor
+from adjudge.fetchers.robots import Robots
 from adjudge.fetchers.urls import (
     WEB_PORTS,
     MalformedURL,
@@ -48,6 +48,7 @@ from adjudge.fetchers.urls import (
     split_url,
     storable,
 )
+from adjudge.fetchers.waits import wait_advised, wait_asked
 
 
 async def download(downloader: Downloader, url: NormalURL, guard: Guard) -> tuple[NormalURL, Download]:
@@ -116,7 +117,6 @@ _MAX_HEADER = 64 << 10
 # aiohttp may leave a read timer running on a connection that waits for reuse: it must not have fired by then.
 _KEEP_ALIVE = 4.0
 _KEEP_ALIVE_OF_READ = 0.5
-_BACKOFF = 0.5
 
 
 class Fetched(NamedTuple):
@@ -270,28 +270,27 @@ class HttpFetcher(Fetcher):
         self, journey: "_Journey", delay: float, held: AsyncExitStack
     ) -> "_Document | NormalURL":
         """`_ask` until it succeeds or another attempt cannot help."""
-        answered: Failure | None = None
-        for attempt in range(self._limits.retries + 1):
+        attempts = Attempts(self._limits)
+        while True:
             try:
-                return await self._ask(journey, delay, held)
+                return await self._ask(journey, delay, held, attempts.refusals)
             except Failure as failure:
-                if answered is not None and failure.reason == "page_rate_limited" and not failure.again:
-                    raise answered from None  # the site takes no second request: its answer to the first counts
-                if not failure.again or attempt == self._limits.retries:
-                    raise
-                answered = failure
-            await asyncio.sleep(_BACKOFF * 2**attempt * uniform(0.5, 1.0))
-        raise AssertionError("unreachable")
+                await asyncio.sleep(attempts.wait_after(failure))
 
-    async def _ask(self, journey: "_Journey", delay: float, held: AsyncExitStack) -> "_Document | NormalURL":
+    async def _ask(
+        self, journey: "_Journey", delay: float, held: AsyncExitStack, refusals: int
+    ) -> "_Document | NormalURL":
         """One request in its turn: the document, or the URL it redirects to.
 
         A document keeps its place among those in flight (in `held`) until it has been read, so that bodies
         cannot pile up in front of the workers.
         """
-        async with self._turns.turn(site_of(journey.url), delay) as turn, AsyncExitStack() as slot:
+        async with (
+            self._turns.turn(site_of(journey.url), delay, refusals=refusals) as turn,
+            AsyncExitStack() as slot,
+        ):
             await slot.enter_async_context(self._slots)
-            with boundary():
+            with turn.outcome(), boundary():
                 async with journey.budget.spend():
                     answer = await self._get(journey, turn)
             if isinstance(answer, _Document):
@@ -317,14 +316,15 @@ class HttpFetcher(Fetcher):
         ) as response:
             if response.status in _REDIRECTS and "Location" in response.headers:
                 return _target(url, storable(response.headers["Location"]))
-            if response.status in (429, 503):
-                turn.come_back(retry_after(response.headers.get("Retry-After"), time()) or 0.0)
+            turn.advised(wait_advised(response.headers, time()))
             if response.status < 500:
                 self._others.worked(site_of(url), public=self._public(url))
             bar = bar_of_headers(response.headers)
             if bar is not None:
                 raise Failure("page_barred", bar)
-            failure = status_failure(response.status, storable(response.reason or ""))
+            failure = status_failure(
+                response.status, storable(response.reason or ""), wait_asked(response.headers, time())
+            )
             if failure is not None:
                 raise failure
             return await self._receive(url, response)

@@ -23,8 +23,8 @@ page_not_in_snapshot   source          not among the pages there are: those of a
 network_unavailable    infrastructure  a timeout or a failing server while no other host answered, or no
                                        other name resolved
 page_deferred          infrastructure  never requested: our own pace or budget kept it waiting to the end
-page_rate_limited      infrastructure  the site still answered 429 after the retries, or asked for a longer
-                                       wait than ours
+page_rate_limited      infrastructure  the site still answered 429 to the end of our patience, or asked for a
+                                       longer wait than ours
 pages_off              infrastructure  no page is read in this run (`fetch: off`)
 snapshot_damaged       infrastructure  the snapshot lists the page, but its file cannot be read
 citation_malformed     report          not a usable http or https URL

@@ -4,10 +4,10 @@ import asyncio
 from itertools import pairwise
 
 from adjudge.fetchers.http import HttpFetcher
-from adjudge.fetchers.limits import Limits
+from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.urls import worker_of
 from tests.servers.base import Exchange, Request, Server
-from tests.servers.hostile import ARTICLE, busy_for_an_hour, plain
+from tests.servers.hostile import ARTICLE, busy_for_an_hour, plain, slow_drip
 
 WORKERS = 8
 DELAY = 0.1
@@ -80,24 +80,53 @@ async def test_retry_after_holds_for_the_whole_site_only() -> None:
     assert other.log[0].began < rest[0].began
 
 
-async def test_site_that_asks_for_an_hour_is_closed_for_less() -> None:
-    """Its other pages fail without a request for as long as we would have waited, and are then asked for again."""
-
-    async def busy(to: Exchange) -> None:
-        if to.times == 1:
-            await busy_for_an_hour(to)
-        else:
-            await to.reply(ARTICLE)
-
-    with Server(routes={"/busy": busy}, otherwise=plain) as server:
-        limits = Limits(per_host=1, workers=1, retry_after=2.0)
-        allow = [server.address, f"other.test:{server.port}"]
-        fetcher = HttpFetcher(limits, allow=allow, resolve=home)
-        assert (await fetcher.read(server.url("/first", host="other.test"))).status == "read"
-        first = await fetcher.read(server.url("/busy"))
-        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(20)))
-        assert server.paths() == ["/first", "/busy"]
-        assert {page.reason for page in [first, *pages]} == {"page_rate_limited"}
-        await asyncio.sleep(2.0)
-        assert (await fetcher.read(server.url("/busy"))).status == "read"
+async def test_one_page_that_asks_for_an_hour_is_its_own_affair() -> None:
+    with Server(routes={"/busy": busy_for_an_hour}, otherwise=plain) as server:
+        fetcher = HttpFetcher(Limits(workers=1), allow=[server.address], resolve=home)
+        pages = await asyncio.gather(
+            *(fetcher.read(server.url(path)) for path in ("/busy", *map("/{}".format, range(20))))
+        )
         await fetcher.close()
+    assert [page.reason for page in pages] == ["page_rate_limited"] + [None] * 20
+    assert server.paths().count("/busy") == 1
+
+
+async def test_site_that_asks_for_an_hour_defers_its_other_pages() -> None:
+    """What waits then ends at once, and comes when the site answers again."""
+
+    async def answers(to: Exchange) -> None:
+        await (plain if again else busy_for_an_hour)(to)
+
+    again = False
+    with Server(otherwise=answers) as server:
+        fetcher = HttpFetcher(Limits(workers=1, per_host=2), allow=[server.address], resolve=home)
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(40)))
+        asked = set(server.paths())
+        reasons = {page.url.rpartition("/")[2]: page.reason for page in pages}
+        assert len(asked) <= 6
+        assert {f"/{n}" for n, reason in reasons.items() if reason == "page_rate_limited"} == asked
+        assert {reason for n, reason in reasons.items() if f"/{n}" not in asked} == {"page_deferred"}
+        again = True
+        await asyncio.sleep(2.0)
+        pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(40)))
+        await fetcher.close()
+    assert {page.reason for page in pages} == {None}
+
+
+async def test_endless_pages_of_one_site_end_in_bounded_time() -> None:
+    with Server(otherwise=slow_drip) as server, Server(otherwise=plain) as other:
+        allow = [f"endless.test:{server.port}", f"other.test:{other.port}"]
+        fetcher = HttpFetcher(
+            Limits(workers=1, per_host=4), Timeouts(read=1.0, total=0.5), allow=allow, resolve=home
+        )
+        await fetcher.read(other.url("/first", host="other.test"))
+        endless = [server.url(f"/{n}", host="endless.test") for n in range(5000)]
+        async with asyncio.timeout(30):
+            pages = await asyncio.gather(
+                *map(fetcher.read, [*endless, *(other.url(f"/{n}", host="other.test") for n in range(20))])
+            )
+        await fetcher.close()
+    assert [page.status for page in pages[5000:]] == ["read"] * 20
+    timed_out = [page for page in pages if page.reason == "page_timeout"]
+    assert 0 < len(timed_out) <= 24 and len(server.log) <= 24
+    assert sum(page.reason == "page_deferred" for page in pages) == 5000 - len(timed_out)

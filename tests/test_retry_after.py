@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.fetchers import politeness
+from adjudge.fetchers import waits
 from adjudge.judges import completions
 
 RetryAfter = Callable[[str | None, float], float | None]
 BOTH = pytest.mark.parametrize(
-    "retry_after", [politeness.retry_after, completions.retry_after], ids=["fetchers", "judges"]
+    "retry_after", [waits.retry_after, completions.retry_after], ids=["fetchers", "judges"]
 )
 
 

@@ -60,6 +60,20 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         chosen = msgspec.json.encode(options, order="deterministic").decode() if options else ""
         return made, " ".join(part for part in (name, str(made.version), chosen) if part)
 
+    def within(self, seconds: float) -> "FetchConfig":
+        """This section for one who waits at most so many `seconds` for a site that wants fewer requests."""
+        limits = msgspec.structs.replace(
+            self.limits,
+            patience=min(self.limits.patience, seconds),
+            retry_after=min(self.limits.retry_after, seconds),
+        )
+        return msgspec.structs.replace(self, limits=limits)
+
+    @property
+    def share(self) -> int | None:
+        """How many pages of one live site a report may wait for at once, so that others come in between."""
+        return -(-self.limits.per_host // 2) if self.mode == "live" else None
+
     @property
     def reachable(self) -> list[str]:
         """The addresses that citations may lead to although they are not public."""

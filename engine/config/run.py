@@ -95,6 +95,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 _NAMED = 5
+_OF_A_DEADLINE = 0.25  # how long a reward may wait for a site that wants fewer requests
 
 
 class Select(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -467,9 +468,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return JudgeConfig.from_spec(audit.judge, "reward.audit.judge")
 
     def for_rewards(self) -> "RunConfig":
-        """This configuration with the protocols of its rewards."""
-        own = self.reward_config().protocols
-        return msgspec.structs.replace(self, protocols=own) if own else self
+        """This configuration with the protocols of its rewards, and no site waited for longer than they can wait."""
+        reward = self.reward_config()
+        fetch = self.fetch.within(reward.deadline_s * _OF_A_DEADLINE)
+        return msgspec.structs.replace(self, protocols=reward.protocols or self.protocols, fetch=fetch)
 
     @cached_property
     def reward_formula(self) -> Formula:

@@ -37,10 +37,19 @@ class Reader(PageSource):
 
     Without a fetcher, a page that is not stored is page_not_in_snapshot; pages_off where no page is read at all.
 
+    `share` is how many pages of one site a case may wait for at once.
+
     `source` is the store's. `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
     """
 
-    def __init__(self, store: PageStore, fetcher: Fetcher | None, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        store: PageStore,
+        fetcher: Fetcher | None,
+        metrics: Metrics | None = None,
+        share: int | None = None,
+    ) -> None:
+        self.share = share
         self.source = store.source
         self.metrics = metrics or Metrics()
         self.from_store = 0

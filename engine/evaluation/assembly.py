@@ -100,7 +100,7 @@ async def open_evaluator(
         yield Evaluator(
             config.resolved.bench,
             askers,
-            Reader(pages, fetcher, metrics),
+            Reader(pages, fetcher, metrics, config.fetch.share),
             config.resolved.protocols,
             window_of(config, sum(seat.slots for seat in config.resolved.bench.seats.values())),
             config.report_limit,

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache
 from importlib.metadata import version
 from itertools import islice
@@ -24,7 +25,7 @@ from adjudge.engine.store.scorecards import KeptCards
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Family, Metrics
 from adjudge.fetchers.page import Page, PageSource, failed
-from adjudge.fetchers.urls import NormalURL
+from adjudge.fetchers.urls import NormalURL, site_of
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import (
@@ -180,6 +181,7 @@ class CaseTools(PageSource):
         self._priority = priority
         self.judgments: dict[str, Usage] = {}
         self.pages: dict[str, None] = {}
+        self._lines: dict[str, asyncio.Semaphore] = {}
         self.asked = 0
         self.answered = 0
 
@@ -208,13 +210,21 @@ class CaseTools(PageSource):
     async def page(self, address: NormalURL) -> Page:
         """The page at `address`."""
         if self._own is None:
-            page = await self._reader.page(address)
+            async with self._turn(address):
+                page = await self._reader.page(address)
         else:
             page = self._own.get(address) or failed(
                 address, "page_not_in_snapshot", "not among the pages that came with the report"
             )
         self.pages[page.url] = None
         return page
+
+    def _turn(self, address: NormalURL) -> AbstractAsyncContextManager[None]:
+        """A place in line at the site of `address`: a report that cites many of its pages leaves room for others."""
+        share = self._reader.share
+        if share is None:
+            return nullcontext()
+        return self._lines.setdefault(site_of(address), asyncio.Semaphore(share))
 
 
 def usage_of(several: Iterable[CaseTools]) -> Usage:
