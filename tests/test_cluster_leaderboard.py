@@ -9,6 +9,7 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.board import Standing
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.on_ray import statistics_on
@@ -35,6 +36,29 @@ def test_leaderboard_is_the_same(tmp_path, statistics):
     assert msgspec.json.encode(build_leaderboard(runs, statistics)) == msgspec.json.encode(
         build_leaderboard(runs)
     )
+
+
+@pytest.mark.parametrize("on_ray", [False, True])
+def test_adding_a_system_changes_nobody_elses_figures(tmp_path, statistics, on_ray):
+    used = statistics if on_ray else Statistics()
+    first = evaluate(RunConfig.load(world(tmp_path / "a", systems=3, tasks=9))).out
+    config = world(tmp_path / "b", systems=4, tasks=9)
+    second = evaluate(RunConfig.load(config, out=str(tmp_path / "b" / "more"))).out
+    alone, beside = (
+        {
+            (metric.protocol, metric.metric, row.system): row
+            for metric in build_leaderboard([run], used).metrics
+            for row in metric.standings
+        }
+        for run in (first, second)
+    )
+    among_others = {"rank", "midrank", "place", "rank_low", "rank_high", "tier"}
+    figures = [name for name in Standing.__struct_fields__ if name not in among_others]
+    assert {system for _, _, system in beside.keys() - alone.keys()} == {"system3"}
+    for key, row in alone.items():
+        for one in figures:
+            was, now = getattr(row, one), getattr(beside[key], one)
+            assert now == (pytest.approx(was, abs=1e-9) if isinstance(was, float) else was), (key, one)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
