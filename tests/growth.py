@@ -32,7 +32,9 @@ from adjudge.scoring.text import (
     cleaning,
     integrity,
     relevance,
+    scan,
     sentences,
+    titles,
 )
 from adjudge.scoring.text.cleaning import Clean
 
@@ -42,7 +44,9 @@ __all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
 GRAMMAR = (
     "[", "]", "[](", "[a](http://a", "[](http://a)", "[[[1](http://a)", "![a](b)", "\\[", "()", "(", "( , ",
     "[1]", "[1-", "[1-50]", "[1†-", "[1†-1", "［1†-1†-1", "【1", "[1L2-3", "[^a", "¹,", "¹¹¹¹", "<sup>1,",
-    "http://", "http://a ", "www.a.", "doi: 10.1234/a ", "arxiv: 2301.00001", "word 15. ", "x 1 ", "A b. [1] ",
+    "http://", "http://a ", "www.a.", "[S1]", "[a][b]", "(Smith 2020)", "(1, ", "①",
+    "Sources:\n", "| S1 | a | http://a |\n", "[1] [2] T\n",
+    "doi: 10.1234/a ", "arxiv: 2301.00001", "word 15. ", "x 1 ", "A b. [1] ",
     "[1] T https://x.example\n", "- http://a\n", "1 a\n", "- a b [1]\n", "|a[1]|", "| a b [1] | c d [1] |\n",
     "|a|b\n|-|-\n", "## References\n1. a\n", "References:\n", "# a\n", "> ", "```a\n", "```\n", "~~~\n", "a\n", "\n",
     "\r", "\u2028", "*", "_a", "<b>", "-", ".", "。", "国", "a", "Ab ", "A-", "1,", "1.", " ", "\t", "{", "{\"a\":",
@@ -55,6 +59,7 @@ GRAMMAR = (
 
 _LISTED = "".join(f"[{i}] T https://r.example/{i}\n" for i in range(1, 60))
 _QUESTION = Clean(context=Context.of(piece="A piece."), language="en")
+_KNOWN = citation_marks.Labels(*2 * (frozenset([*map(str, range(60)), "smith 2020"]),))
 _LABELS = tuple(
     citing.Label(f"{n}.pdf", f"A title with the number {n}", f"http://r.example/{n}", n > 3) for n in range(9)
 )
@@ -98,14 +103,12 @@ def _url(function: Callable[[str], object], text: str) -> None:
 
 READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.aside.storable": aside.storable,
-    "scoring.text.blocks.entry": blocks.entry,
     "scoring.text.blocks.lines": lambda text: _all(blocks.lines(text)),
-    "scoring.text.blocks.unquoted": blocks.unquoted,
+    "scoring.text.blocks.outlined": blocks.outlined,
+    "scoring.text.citation_marks.author_year": citation_marks.author_year,
     "scoring.text.citation_marks.clean_url": citation_marks.clean_url,
     "scoring.text.citation_marks.may_hold_mark": citation_marks.may_hold_mark,
-    "scoring.text.citation_marks.pieces": lambda text: _all(
-        citation_marks.pieces(text, frozenset(map(str, range(60))))
-    ),
+    "scoring.text.citation_marks.pieces": lambda text: _all(citation_marks.pieces(text, _KNOWN)),
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.citations.url_key": citations.url_key,
@@ -134,7 +137,14 @@ READERS: dict[str, Callable[[str], object]] = {
         text, text[:1_000]
     ),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
+    "scoring.text.scan.code_spans": lambda text: _all(scan.code_spans(text)),
+    "scoring.text.scan.entry": scan.entry,
+    "scoring.text.scan.leads_to_address": scan.leads_to_address,
+    "scoring.text.scan.raw_lines": lambda text: _all(scan.raw_lines(text)),
+    "scoring.text.scan.scan": lambda text: _all(scan.scan(text)),
+    "scoring.text.scan.unquoted": scan.unquoted,
     "scoring.text.sentences.tidy": sentences.tidy,
+    "scoring.text.titles.strength": titles.strength.__wrapped__,
     "scoring.text.citation_marks.compatible": citation_marks.compatible,
     "scoring.text.citation_marks.cut": lambda text: citation_marks.cut(text, 3_000),
     "scoring.text.citation_marks.split": lambda text: _all(citation_marks.split(text, 3_000)),
@@ -159,7 +169,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.rubrics.links.cited_urls": links.cited_urls,
     "scoring.text.citation_marks.label": citation_marks.label,
     "scoring.text.sentences.marked": lambda text: _all(
-        sentences.marked(piece, frozenset(map(str, range(60)))).sentences()
+        sentences.marked(piece, _KNOWN).sentences()
         for piece in citation_marks.split(text, citation_marks.MAX_PIECE)
     ),
     "judges.chat.read_reply": lambda text: chat.read_reply(_QUESTION, text, finish_reason="stop"),

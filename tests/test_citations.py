@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
 from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.citation_marks import MAX_URL, Mark, clean_url, may_hold_mark, pieces
+from adjudge.scoring.text.citation_marks import MAX_URL, Labels, Mark, clean_url, may_hold_mark, pieces
 from adjudge.scoring.text.citations import parse, url_key
 from adjudge.scoring.text.cleaning import clean_report
 from adjudge.scoring.text.sentences import MARKS, marked
 from tests.shared_data import shared
 
+FIVE = Labels("12345", "12345")
 LIST = "\n\n## References\n[5] Five. https://five.example/a\n15. [Fifteen](https://fifteen.example/b)\n"
 
 
@@ -257,7 +258,7 @@ def test_one_page_cited_twice_in_a_sentence_is_one_triplet() -> None:
     ],
 )
 def test_addresses_are_recognised_in_any_case(text: str, url: str) -> None:
-    assert [piece.url for piece in pieces(text, ()) if isinstance(piece, Mark)] == [url]
+    assert [piece.url for piece in pieces(text, Labels()) if isinstance(piece, Mark)] == [url]
 
 
 def test_urls_end_where_prose_continues() -> None:
@@ -352,7 +353,7 @@ def test_any_text_is_parsed_and_cleaning_is_idempotent(text: str) -> None:
 @given(MARKUP)
 def test_texts_that_may_hold_no_mark_hold_none(text: str) -> None:
     for line in text.splitlines():
-        found = any(isinstance(piece, Mark) for piece in pieces(line, frozenset("12345")))
+        found = any(isinstance(piece, Mark) for piece in pieces(line, FIVE))
         assert may_hold_mark(line) or not found
 
 
@@ -386,14 +387,14 @@ ALIKE = (
 @pytest.mark.parametrize("name", NAMES)
 def test_name_of_a_source_in_any_case_states_nothing(name: str, letters: dict[str, str]) -> None:
     spelled = name.translate(str.maketrans(letters))
-    assert not marked(spelled, ()).states_something
-    assert not marked(f"{spelled}: 2020", ()).states_something
-    assert marked(f"{spelled} two words", ()).states_something
+    assert not marked(spelled, Labels()).states_something
+    assert not marked(f"{spelled}: 2020", Labels()).states_something
+    assert marked(f"{spelled} two words", Labels()).states_something
 
 
 @given(MARKUP)
 def test_sentence_states_at_least_two_words(text: str) -> None:
-    found = marked(text.translate(MARKS), ())
+    found = marked(text.translate(MARKS), Labels())
     left = re.sub(r"\[[^\[\]]*\]", "", found.fact)
     assert not found.states_something or len(re.findall(r"[^\W\d_]+|\d+", left)) >= 2 or len(left) >= 4
 

@@ -31,7 +31,7 @@ from adjudge.judges import Question
 from adjudge.judges.chat import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.completions import BrokenReply, completion, models
 from adjudge.judges.schema import schema_of
-from adjudge.scoring.text.citation_marks import pieces
+from adjudge.scoring.text.citation_marks import Labels, pieces
 from adjudge.scoring.text.citations import MAX_FACTS, Citations, cited, parse
 from adjudge.scoring.text.cleaning import clean_report
 from tests.examples_of_questions import example, question_types
@@ -201,7 +201,12 @@ def check_report(text: str) -> None:
     facts = [passage.fact for passage in found.passages]
     assert in_utf8(*facts, *(passage.raw for passage in found.passages), *(one.url for one in found.triplets))
     known = frozenset(reference.label for reference in found.references)
-    assert "".join(piece if isinstance(piece, str) else piece.raw for piece in pieces(text, known)) == text
+    assert (
+        "".join(
+            piece if isinstance(piece, str) else piece.raw for piece in pieces(text, Labels(known, known))
+        )
+        == text
+    )
     cleaned = clean_report.__wrapped__(text)
     assert in_utf8(cleaned) and len(cleaned) <= len(text)
     flags = flags_of(text, (), Length(), set(FLAGS))

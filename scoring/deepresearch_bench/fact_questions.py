@@ -26,7 +26,7 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.citation_marks import Mark, cut, pieces
+from adjudge.scoring.text.citation_marks import Labels, Mark, author_year, cut, pieces
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
 from adjudge.scoring.text.cleaning import without_lists
 from adjudge.scoring.text.relevance import relevant_chunks
@@ -183,14 +183,13 @@ async def _sections(case: Case, sources: Sequence[_Source]) -> list[_Section]:
         handed = {url_key(one.url) for one in case.report.citations}
         return [_section(text, sources, [one for one in sources if one.key in handed])]
     body = await aside(without_lists, storable(text))
-    known = frozenset(one.label for one in sources)
+    names = frozenset(one.label for one in sources) | frozenset(author_year(one.title) for one in sources)
+    known = Labels(names, names)
     parts = [part for whole in cut(body, SECTION_CHARS) for part in _parts(whole, sources, known)]
     return [_section(part, named, [one for one in named if one.label]) for part, named in parts if named]
 
 
-def _parts(
-    part: str, sources: Sequence[_Source], known: frozenset[str]
-) -> Iterator[tuple[str, Sequence[_Source]]]:
+def _parts(part: str, sources: Sequence[_Source], known: Labels) -> Iterator[tuple[str, Sequence[_Source]]]:
     """`part` with the sources it may cite, or its halves with theirs as long as there are too many to show."""
     named = sources if len(sources) <= SHOWN_WHOLE else list(_named(part, sources, known))
     if len(named) <= SHOWN_WHOLE or len(part) <= LEAST_CHARS:
@@ -205,7 +204,7 @@ def _section(text: str, sources: Sequence[_Source], listed: Sequence[_Source]) -
     return _Section("\n".join([text, "", "## References", *entries]) if entries else text, sources)
 
 
-def _named(part: str, sources: Iterable[_Source], known: frozenset[str]) -> Iterator[_Source]:
+def _named(part: str, sources: Iterable[_Source], known: Labels) -> Iterator[_Source]:
     """The sources that the marks in `part` of a report name, by their labels or their URLs."""
     labels, keys = set[str](), set[str]()
     for line in lines(part):
@@ -214,7 +213,7 @@ def _named(part: str, sources: Iterable[_Source], known: frozenset[str]) -> Iter
                 labels.update(piece.labels)
                 keys.update([url_key(piece.url)] if piece.url else ())
     for one in sources:
-        if one.label in labels or one.key in keys:
+        if one.label in labels or author_year(one.title) in labels or one.key in keys:
             yield one
 
 

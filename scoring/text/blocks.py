@@ -1,177 +1,316 @@
-"""A Markdown report as lines of known kinds, its reference lists separated from its prose.
+"""A report's reference lists, and the lines that name the sources of what stands above them.
 
-A line scanner, not a Markdown parser: it classifies each line and never looks back further than one line, nor ahead
-further than three, so its time is linear in the text, whatever the text holds.
+A list is known by its structure: a block of entries that lead to addresses, which marks elsewhere point at, or whose
+labels stand in brackets. Its title, in whatever language, breaks ties.
+
+Time is linear in the text, and a line is never compared with more than the three below it.
 """
 
 import re
 import sys
+import unicodedata
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import islice
-from typing import Literal, NamedTuple
 
-Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference"]
+import msgspec
 
-MAX_TITLE = 120
-SURE, LIKELY, PERHAPS = 3, 2, 1  # how surely a title names a reference list
+from adjudge.scoring.text.citation_marks import SMALL, label
+from adjudge.scoring.text.scan import (
+    ADDRESS,
+    BARE_ADDRESS,
+    HEADING,
+    Entry,
+    Line,
+    entry,
+    leads_to_address,
+    scan,
+    unquoted,
+)
+from adjudge.scoring.text.titles import LIKELY, MAX_TITLE, SURE, strength
+
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
-# Where str.splitlines ends a line.
-_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
-_PIECE = 10_000  # of a text, whose lines are held at once
 _LOOK_AHEAD = 3
-_NOWHERE = (sys.maxsize, sys.maxsize)
-_TEXT_FENCES = ("markdown", "md", "text")
-_FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+-]*)")
-_ITEM = re.compile(
-    r"\s{0,20}(?:[-*+•·▪–][ \t]{1,8}|(?:\(?\d{1,3}[.)、．]|[(（]\d{1,3}[)）])[ \t]{0,8})(?=\S)"
-)
-_RULER = re.compile(r"\s{0,3}(?:[-*_=][ \t]{0,3}){3,200}$")
-_ROW_RULE = frozenset("|:-+ \t")
-_QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,5}")
 _BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)([^*_]{1,60})(?:\*\*|__)\s*[:：]?\s*")
-_ADDRESS = re.compile(r"https?://|\bdoi:|\barxiv:|\bwww\.", re.IGNORECASE)
-
-_NUMBERING = re.compile(
-    r"\s*(?:[(（]?[\dIVXivx]{1,5}[)）.、．:： ]{1,3}|[(（]?[一二三四五六七八九十]{1,3}[)）、.．:： ]{1,3}"
-    r"|第[一二三四五六七八九十\d]{1,3}[章节部分]{1,2}\s?)"
-)
-_ASIDE = re.compile(r"[(（][^()（）]{0,60}[)）]")
-_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a all and authorities cited citations consulted external footnotes full further key links list literature
-        main materials notes of online other primary quoted reading reference references resources secondary section
-        selected source sources the used works endnotes bibliography citation urls url web
-        """,
-    )
-)
-_STRONG = frozenset(["references", "bibliography", "citations", "footnotes", "endnotes"])
-_WEAK = frozenset(
-    ["reference", "source", "sources", "cited", "notes", "citation", "literature", "reading", "links"]
-)
-_MAX_WORDS = 6  # of a title that names a list among other words: "Appendix A: Data sources"
-_CHINESE = re.compile(
-    r"[主要关關键鍵核心部分全附录錄注註脚腳尾参參考引用资資料信息訊数數据據文献獻来來源出处處链鏈连連接結网網址列表目录"
-    r"与與和及说說明释釋的著作书書籍相延伸阅閱读讀、：:\s]{2,14}"
-)
-_CHINESE_STRONG = re.compile("参考|參考|引用|引文|文献|文獻|脚注|腳註|尾注|尾註")
-_CHINESE_WEAK = re.compile("来源|來源|出处|出處|注释|註釋|附注|附註|链接|鏈接|連結")
-
-_ENTRY = re.compile(
-    r"\s{0,12}(?:[-*+•][ \t]{1,8})?"
-    r"(?:\|[ \t]{0,4}\[?(?P<cell>\d{1,4})\]?[ \t]{0,4}\||\\?\[\^?(?P<bracket>[\w.:-]{1,24})\\?\]"
-    r"|[【［〔]\^?(?P<wide>\d{1,4})[】］〕]|\^?(?P<plain>\d{1,4})(?:[.)、．]|[ \t]{1,4}(?=\S)))"
-    r"[ \t]{0,8}[:：.]?[ \t]{0,8}(?P<rest>.*)"
-)
-_BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
 
 
-class Line(NamedTuple):
-    """A line: `text` without its markup (#, bullet, >), `raw` as it stood, `level` of a heading (else 0)."""
+class Outline(msgspec.Struct, frozen=True):
+    """Which lines of a report are reference lists or name sources, and whether its marks stand in square brackets.
 
-    kind: Kind
-    text: str
-    raw: str
-    level: int = 0
+    Spans are first and last lines, in order.
+    """
 
-
-_EMPTY = Line("blank", "", "")
-
-
-class Entry(NamedTuple):
-    """A line of a reference list: its label ("" if it has none) and what follows it."""
-
-    label: str
-    rest: str
+    lists: tuple[tuple[int, int], ...] = ()
+    sources: tuple[tuple[int, int], ...] = ()
+    bracketed: bool = False
 
 
-def lines(text: str) -> Iterator[Line]:
-    """The lines of `text`, in order. Linear in its length; holds four of them at a time."""
-    code = _code_spans(text)
+def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
+    """The lines of `text`, in order. `outline` is that of `text`, if it is known.
+
+    Linear in its length; holds four lines at a time.
+    """
+    known = outlined(text) if outline is None else outline
     lists = _ReferenceLists()
-    raws = _raw_lines(text)
-    ahead = deque(islice(raws, _LOOK_AHEAD))
-    start, end = next(code, _NOWHERE)
+    found = scan(text)
+    ahead = deque(islice(found, _LOOK_AHEAD))
     number = 0
     while ahead:
-        raw = ahead.popleft()
-        ahead.extend(islice(raws, 1))
-        if number > end:
-            start, end = next(code, _NOWHERE)
-        if start <= number <= end:
-            yield Line("code", raw, raw)
+        line = ahead.popleft()
+        ahead.extend(islice(found, 1))
+        if line.kind == "code":
+            yield line
+        elif _within(number, known.sources):
+            lists.leave()
+            yield line._replace(kind="source") if line.kind != "blank" else line
         else:
-            line = _line(raw)
-            yield line._replace(kind="reference") if lists.holds(line, ahead) else line
+            held = lists.holds(line, (later.raw for later in ahead)) or _within(number, known.lists)
+            yield line._replace(kind="reference") if held else line
         number += 1
 
 
-def _raw_lines(text: str) -> Iterator[str]:
-    """The lines of `text.splitlines()`."""
-    start = 0
-    while start < len(text):
-        found = _BREAK.search(text, start + _PIECE)
-        end = found.end() if found else len(text)
-        yield from text[start:end].splitlines()
-        start = end
+def _within(number: int, spans: tuple[tuple[int, int], ...]) -> bool:
+    place = bisect_right(spans, (number, sys.maxsize)) - 1
+    return place >= 0 and spans[place][0] <= number <= spans[place][1]
 
 
-def entry(raw: str) -> Entry | None:
-    """`raw` as an entry of a reference list: labelled, or a bullet without a label; None if it is neither."""
-    match = _ENTRY.match(raw)
-    if match:
-        return Entry(match["bracket"] or match["wide"] or match["plain"] or match["cell"], match["rest"])
-    bullet = _BULLET.match(raw)
-    return Entry("", bullet["rest"]) if bullet else None
+class _Block:
+    """Labelled entries that follow each other."""
+
+    def __init__(self, start: int, square: bool, row: bool, titled: int, alone: bool) -> None:
+        self.start = self.end = start
+        self.square = square  # its labels stand in square brackets
+        self.row = row
+        self.titled = titled  # how surely the line above names a list
+        self.alone = alone  # nothing but a title stands above it in its section
+        self.labels: list[str] = []
+        self.led = 0  # entries that lead to an address
+        self.marked = 0  # entries that hold marks of their own
+        self.waits = False  # whether the last entry has not led to an address yet
+
+    def leads(self, line: int) -> None:
+        self.led, self.waits, self.end = self.led + 1, False, line
 
 
-def _line(raw: str) -> Line:
-    if not raw:
-        return _EMPTY
-    text = unquoted(raw)
-    if not text.strip():
-        return Line("blank", "", raw)
-    heading = _HEADING.fullmatch(text)
-    if heading:
-        return Line("heading", heading[2].rstrip(" \t#"), raw, len(heading[1]))
-    if _RULER.fullmatch(raw):
-        return Line("ruler", "", raw)
-    if "|" in text and (text.lstrip().startswith("|") or text.count("|") > 1):
-        return Line("ruler" if _ROW_RULE.issuperset(text) and "-" in text else "row", text.strip(), raw)
-    item = _ITEM.match(text)
-    if item:
-        return Line("item", text[item.end() :], raw)
-    return Line("prose", text, raw)
+class _Named:
+    """A line such as "Sources:" with addresses below it."""
+
+    def __init__(self, start: int, tight: bool) -> None:
+        self.start = self.end = start
+        self.tight = tight  # it follows the text without a blank line
+        self.followed = False  # by more text in its section
 
 
-def unquoted(raw: str) -> str:
-    """A line without the marks of a block quote."""
-    quote = _QUOTE.match(raw)
-    return raw[quote.end() :] if quote else raw
+_POINTER = re.compile(r"[\[【［〔]\^?([^\[\]【】［］〔〕\n]{1,80})[\]】］〕](?![(:：])")
+_PARTED = re.compile(r"\s{0,3}[,;，；、–—-]\s{0,3}")
+_BARE_POINTER = re.compile(
+    r"(?:(?<=[.!?。！？%)）”\"])|<sup>|(?<=[(（])|(?<=[ ,，、]))\^?(\d{1,3})(?=\s|$|[.,;，、。；)）<]|[一-鿿A-Z])"
+    r"|([¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2})|([①-⑳㉑-㉟])"
+)
+_MAX_POINTERS = 20_000
 
 
-def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The first and last line of each closed code fence; one that says Markdown, or is never closed, is text."""
-    if "```" not in text and "~~~" not in text:
-        return
-    opened: tuple[int, str, str] | None = None
-    for number, raw in enumerate(_raw_lines(text)):
-        fence = _FENCE.match(raw)
-        if not fence:
-            continue
-        if opened is None:
-            opened = number, fence[1], fence[2].lower()
-        elif fence[1].startswith(opened[1]) and not fence[2]:
-            start, _, info = opened
-            yield from ((start, start), (number, number)) if info in _TEXT_FENCES else ((start, number),)
-            opened = None
-        elif opened[2] in _TEXT_FENCES:
-            opened = number, fence[1], fence[2].lower()
+class _Outliner:
+    """Reads the lines of a report once."""
+
+    def __init__(self) -> None:
+        self._blocks: list[_Block] = []
+        self._named: list[_Named] = []
+        self._square: set[str] = set()  # labels that marks in brackets name
+        self._bare: set[str] = set()  # numbers that may be marks
+        self._block: _Block | None = None
+        self._source: _Named | None = None
+        self._titled, self._title_at, self._alone = 0, -1, True
+        self._gap = True
+        self._dense = False  # whether the line above is text
+
+    def outline(self, found: Iterable[Line]) -> Outline:
+        for number, line in enumerate(found):
+            self._read(number, line)
+        self._end()
+        lists = tuple(self._chosen())
+        styles = any(one.tight or one.followed for one in self._named)
+        sources = tuple((one.start, one.end) for one in self._named if styles)
+        listed = {name for block in self._blocks for name in block.labels}
+        return Outline(lists, sources, not self._square.isdisjoint(listed))
+
+    def _read(self, number: int, line: Line) -> None:
+        if line.kind in ("blank", "ruler") and not (line.kind == "ruler" and "|" in line.raw):
+            self._gap = True
+            self._dense = False
+            return
+        if line.kind == "code":
+            self._end()
+            self._alone = self._dense = False
+        elif line.kind == "heading":
+            self._end()
+            self._source = None
+            self._titled, self._title_at, self._alone = strength(line.text), number, True
+            self._dense = False
+        elif line.kind != "ruler":
+            self._text(number, line)
+        self._gap = False
+
+    def _text(self, number: int, line: Line) -> None:
+        text = unquoted(line.raw)[:_MAX_LINE]
+        if self._below_name(number, text):
+            return
+        found = entry(text)
+        address = ADDRESS.search(text)
+        if found and found.label and not _statement(found, line):
+            self._entry(number, line, found)
+        elif self._block and address and _address_alone(text):
+            if self._block.waits:
+                self._block.leads(number)
+            self._block.end = number
+        elif self._block and self._block.waits and (not self._gap or text[:1].isspace()):
+            if address:
+                self._block.leads(number)
+        elif self._block and not self._gap and text[:1].isspace():
+            self._block.end = number
+        else:
+            self._end()
+            self._point(text)
+            name = _name(line)
+            if name:
+                self._titled, self._title_at, self._alone = strength(name), number, True
+                self._source = _Named(number, self._dense)
+            else:
+                self._titled, self._alone = 0, False
+                self._dense = True
+            return
+        self._dense = True
+
+    def _below_name(self, number: int, text: str) -> bool:
+        """Whether `text` is an address below a line that names sources."""
+        source = self._source
+        if source is None:
+            return False
+        found = entry(text)
+        if (found is None or not found.label) and (ADDRESS.search(text) or BARE_ADDRESS.search(text)):
+            rest = found.rest if found else text
+            if found or _address_alone(rest) or rest.lstrip().startswith("["):
+                source.end = number
+                return True
+        if source.end > source.start:
+            source.followed = found is None or not found.label
+            self._named.append(source)
+            self._alone = False
+        self._source = None
+        return False
+
+    def _entry(self, number: int, line: Line, found: Entry) -> None:
+        square = line.raw.lstrip(" \t>*+•-\\")[:1] in ("[", "【", "［", "〔")
+        row = line.kind == "row"
+        block = self._block
+        if block is None or (block.square, block.row) != (square, row):
+            self._end()
+            block = self._block = _Block(number, square, row, self._titled, self._alone)
+            if self._alone and self._title_at >= 0:
+                block.start = self._title_at
+        rest = found.rest
+        block.labels.append(label(found.label))
+        while (
+            block.square
+            and len(block.labels) < _MAX_ENTRIES
+            and (more := entry(rest))
+            and rest.startswith("[")
+            and more.label
+        ):
+            block.labels.append(label(more.label))
+            rest = more.rest
+        address = ADDRESS.search(rest) or BARE_ADDRESS.search(rest)
+        block.waits = not address
+        if address and (leads_to_address(rest) or not square or len(rest) - address.start() < 200):
+            block.leads(number)
+        if not address:
+            marks = list(self._points(rest))
+            block.marked += bool(marks)
+        self._titled, self._alone = 0, False
+
+    def _end(self) -> None:
+        if self._source and self._source.end > self._source.start:
+            self._named.append(self._source)
+            self._source = None
+        if self._block:
+            self._blocks.append(self._block)
+            self._block = None
+
+    def _points(self, text: str) -> Iterator[str]:
+        for found in _POINTER.finditer(text):
+            yield from (label(part.strip("^ \\")) for part in _PARTED.split(found[1]))
+
+    def _point(self, text: str) -> None:
+        """Keep the labels that `text` may point at."""
+        if len(self._square) + len(self._bare) > _MAX_POINTERS:
+            return
+        self._square.update(self._points(text))
+        for found in _POINTER.finditer(text):
+            self._square.add(label(found[1].strip("^ \\")))
+        for found in _BARE_POINTER.finditer(text):
+            self._bare.add(label(_plain(found[1] or found[2] or found[3])))
+
+    def _chosen(self) -> Iterator[tuple[int, int]]:
+        """The blocks that are reference lists."""
+        titled: set[str] = set()
+        for block in self._blocks:
+            if block.titled >= LIKELY and block.led:
+                titled.update(block.labels)
+        pointed = self._square | self._bare
+        for block in self._blocks:
+            names = set(block.labels)
+            if 2 * block.led <= len(block.labels) - (len(block.labels) > 1):
+                continue
+            if block.square:
+                chosen = True
+            elif block.titled >= LIKELY:
+                chosen = not block.row or not names.isdisjoint(pointed)
+            else:
+                used = names & (self._square if block.row else pointed)
+                chosen = 3 * len(used) >= len(names) and names.isdisjoint(titled) and not block.marked
+                chosen = chosen and (block.alone or block.row)
+            if chosen:
+                yield block.start, block.end
+
+
+def outlined(text: str) -> Outline:
+    """Which lines of `text` are reference lists. Linear in its length."""
+    return _Outliner().outline(scan(text))
+
+
+_MAX_LINE = 20_000
+_MAX_ENTRIES = 1_000_000
+
+
+def _plain(number: str) -> str:
+    return str(int(unicodedata.numeric(number))) if len(number) == 1 else number.translate(SMALL)
+
+
+def _statement(found: Entry, line: Line) -> bool:
+    """Whether a labelled line is a task or a note rather than an entry."""
+    return found.label in ("x", "X", " ") and line.kind == "item"
+
+
+def _name(line: Line) -> str:
+    """The name of a list on a line of its own that is no heading: "Sources:", "**Sources**"; "" for any other line."""
+    if line.kind != "prose" or len(line.text) > MAX_TITLE:
+        return ""
+    bold = _BOLD_LINE.fullmatch(line.text)
+    text = bold[1] if bold else line.text.strip()
+    return text if (bold or text.endswith((":", "：")) or len(text) < 40) and strength(text) else ""
+
+
+def _address_alone(text: str) -> bool:
+    """Whether nothing but addresses stands on a line, or a link whose words are its title."""
+    return _ADDRESSES.fullmatch(text.strip()) is not None
+
+
+_ADDRESSES = re.compile(
+    r"(?:[-*+•][ \t]{1,8})?(?:(?:<?(?:https?://|www\.|doi:)[^\s<>]{1,8192}>?|\[[^\[\]\n]{0,1000}\]\([^\s()]{1,8192}\))[\s,;|·]{0,8}){1,20}",
+    re.IGNORECASE,
+)
 
 
 class _ReferenceLists:
@@ -189,8 +328,8 @@ class _ReferenceLists:
             return self._inside(line) if self._level else _definition(line)
         if self._level and title[1] > self._level:
             return True
-        strength = _strength(title[0])
-        opens = strength == SURE or (strength > 0 and _opens_list(following, strength))
+        sure = strength(title[0])
+        opens = sure == SURE or (sure > 0 and _opens_list(following, sure))
         self._level, self._entries, self._gap = title[1] if opens else 0, False, False
         return opens
 
@@ -210,30 +349,29 @@ class _ReferenceLists:
     def _title(self, line: Line) -> tuple[str, int] | None:
         if line.kind == "heading":
             return line.text, line.level
-        if line.kind != "prose" or len(line.text) > MAX_TITLE:
-            return None
-        bold = _BOLD_LINE.fullmatch(line.text)
-        text = bold[1] if bold else line.text.strip()
-        if (bold or text.endswith((":", "：")) or len(text) < 40) and _strength(text):
-            return text, _LABEL_LEVEL
-        return None
+        name = _name(line)
+        return (name, _LABEL_LEVEL) if name else None
+
+    def leave(self) -> None:
+        """End the list that is being read."""
+        self._level = 0
 
 
-def _opens_list(lines: Iterable[str], strength: int) -> bool:
+def _opens_list(lines: Iterable[str], sure: int) -> bool:
     """Whether the first of `lines` that is not blank shows that the title above it names a reference list."""
     following = next(filter(str.strip, map(unquoted, lines)), "")
-    heading = _HEADING.fullmatch(following)
+    heading = HEADING.fullmatch(following)
     if heading:
-        return _strength(heading[2]) >= LIKELY
+        return strength(heading[2]) >= LIKELY
     found = entry(following)
-    if strength < LIKELY:
-        return found is not None and _leads_to_address(found.rest)
-    return bool(found and found.label and found.rest) or bool(_ADDRESS.search(following))
+    if sure < LIKELY:
+        return found is not None and leads_to_address(found.rest)
+    return bool(found and found.label and found.rest) or bool(ADDRESS.search(following))
 
 
 def _entry_like(raw: str) -> bool:
     found = entry(raw)
-    return (found is not None and bool(found.rest)) or bool(_ADDRESS.search(raw))
+    return (found is not None and bool(found.rest)) or bool(ADDRESS.search(raw))
 
 
 def _definition(line: Line) -> bool:
@@ -245,34 +383,7 @@ def _definition(line: Line) -> bool:
         return bool(colon) and " " not in label
     if not start.startswith(("[", "【", "［", "\\[")):
         return False
-    found = _ENTRY.match(raw)
-    return found is not None and not found["rest"].startswith("(") and _leads_to_address(found["rest"])
-
-
-def _leads_to_address(rest: str) -> bool:
-    """Whether an address ends the line (a sentence that only mentions one goes on, or is longer than a title)."""
-    address = _ADDRESS.search(rest)
-    return (
-        address is not None and address.start() < 400 and " " not in rest[address.start() :].strip(" )>.。")
-    )
-
-
-@lru_cache(maxsize=1_000)
-def _strength(title: str) -> int:
-    """SURE or LIKELY if `title` names a reference list, PERHAPS if it also says other things, 0 if it does not."""
-    if len(title) > MAX_TITLE:
-        return 0
-    title = _ASIDE.sub("", title).strip(" \t*_#:：.。")
-    numbering = _NUMBERING.match(title)
-    title = title[numbering.end() if numbering else 0 :].strip(" *_:：")
-    words = re.findall(r"[a-z]+", title.lower())
-    if words:
-        if _STRONG.isdisjoint(words) and _WEAK.isdisjoint(words):
-            return 0
-        if not _WORDS.issuperset(words) or re.search(r"[一-鿿]", title):
-            return PERHAPS if len(words) <= _MAX_WORDS else 0
-        return LIKELY if _STRONG.isdisjoint(words) else SURE
-    strong, weak = _CHINESE_STRONG.search(title), _CHINESE_WEAK.search(title)
-    if not _CHINESE.fullmatch(title):
-        return PERHAPS if strong or weak else 0
-    return SURE if strong else LIKELY if weak else 0
+    found = entry(raw)
+    if found is None or not found.label:
+        return False
+    return not found.rest.startswith("(") and leads_to_address(found.rest)

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from html import unescape
 from io import StringIO
 from itertools import chain
 from typing import NamedTuple
@@ -67,17 +68,23 @@ _TARGET = re.compile(
 _ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6}(?![\dL†]))?|summary)?)"
 _NUMBERS = rf"(?>{_ONE}(?> {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}})"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
-_SIGNS = r"\\\[【［〔<¹²³⁴-⁹"
+_WORDED = re.compile(rf"{_WORD}(\d{{1,4}})", re.IGNORECASE)
+_SIGNS = r"\\\[【［〔<¹²³⁴-⁹①-⑳㉑-㉟"
 _TOKEN = re.compile(
     # What a mark can begin with: the alternatives are not tried elsewhere.
-    rf"(?=[{_SIGNS}adh])(?=[^adh]|arxiv|doi|http)(?:"
-    rf"(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
-    r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\])"
+    rf"(?=[{_SIGNS}`(（adh])(?=[^adh]|arxiv|doi|http)(?:"
+    r"(?P<code>`[^`\n\[][^`\n]{0,300}`)"
+    rf"|(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
+    r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
+    r"|(?P<named>\[(?P<title>[^\[\]\n]{1,300})\]\[(?P<to>[^\[\]\n]{1,60})\])"
+    r"|(?P<worded>\\?[\[【［〔](?P<words>[^\[\]【】［］〔〕\n]{1,200})[\]】］〕])"
+    r"|(?P<round>[(（](?P<inside>[^()（）\n]{1,300})[)）])"
+    r"|(?P<circled>[①-⑳㉑-㉟])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
-    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻]))"
+    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
-    r"|(?P<url>https?://[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]+))",
+    r"|(?P<url>https?://(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-]))+))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
@@ -117,10 +124,27 @@ _TAKES_NUMBER = frozenset(
 _CHINESE_TAKES_NUMBER = frozenset(
     "第约共为达有了是到至仅近超逾占得均前后每图表章节条款版级类期届号于在和与或过增减升降"
 )
-_SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_NEAR = 60  # characters in front of a mark that tell what it is
+_OUTER = ("named", "worded", "round")
+_ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
+SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 _SPACES = re.compile(r"\s*")
 _TRAILING = ".,;:!?'*_~\"…"
+_TRAILING_SIGNS = _TRAILING + "\\\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"))
+_ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z][a-zA-Z\d]{1,31});")
+_MAX_ENCODINGS = 3  # how many times over an address may have been written as HTML
+
+_MAX_AUTHORS = 300  # characters of an entry within which its year stands
+_AUTHOR = re.compile(r"[\s*_\"“\[(]{0,8}([^\W\d_][\w'’-]{0,40})")
+_YEAR = re.compile(r"(?<![\w/.-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/-])")
+_AUTHOR_WORD = re.compile(r"[^\W\d_][\w'’-]{0,40}")
+_SEPARATED = re.compile(r"\s{0,3}[,;，；、&]\s{0,3}")
+_AT_END = re.compile(r"\s*(?:[.,;:!?。，；：！？、)）|\n]|$)")
+_LETTER_NEXT = re.compile(r"[a-zA-Z\u00c0-\u024f\u0370-\u03ff]")
+_ENDED = re.compile(r"[.!?。！？][\"'”’)）]{0,2}$")
 _TEXT_FRAGMENT = re.compile(r"#?:~:text=.*$", re.DOTALL)
 
 
@@ -140,23 +164,50 @@ class _Span(NamedTuple):
 
 
 def clean_url(url: str) -> str:
-    """`url` as it was meant: text fragments (`#:~:text=`) cut, and what follows a URL in prose trimmed off its end."""
-    url = _TEXT_FRAGMENT.sub("", url.strip().strip("<>"))
+    """`url` as it was meant.
+
+    Escapes and entities are the characters that they stand for (CommonMark 0.31, 2.4 and 2.5), invisible characters and
+    text fragments (`#:~:text=`) are cut, and what follows a URL in prose is trimmed off its end.
+    """
+    url = _TEXT_FRAGMENT.sub("", _literal(url.strip().strip("<>")))
+    return url[: _trimmed(url)]
+
+
+def _trimmed(url: str) -> int:
+    """Where a URL ends that has punctuation of the prose behind it."""
     opened = {")": url.count("(") - url.count(")"), "]": url.count("[") - url.count("]")}
     end = len(url)
     while end:
         last = url[end - 1]
         if last in opened and opened[last] < 0:
             opened[last] += 1
-        elif last not in _TRAILING:
+        elif last not in _TRAILING_SIGNS:
             break
         end -= 1
-    return url[:end]
+    return end
+
+
+def _literal(url: str) -> str:
+    """`url` without escapes, entities and invisible characters."""
+    url = url.translate(_INVISIBLE)
+    if "\\" in url:
+        url = _ESCAPED.sub("", url)
+    for _ in range(_MAX_ENCODINGS if "&" in url else 0):
+        url = _ENTITY.sub(lambda found: unescape(found[0]), url)
+    return url
 
 
 def label(text: str) -> str:
     """A reference's label in the one spelling that marks and references are compared in."""
-    return str(int(text)) if text.isdecimal() and len(text) < 10 else text
+    worded = _WORDED.fullmatch(text)
+    text = worded[1] if worded else text
+    return str(int(text)) if text.isdecimal() and len(text) < 10 else text.casefold()
+
+
+def author_year(reference: str) -> str:
+    """The label of an entry that begins with its author and gives its year; "" for any other."""
+    author, year = _AUTHOR.match(reference), _YEAR.search(reference, 0, _MAX_AUTHORS)
+    return f"{author[1].casefold()} {year[0].casefold()}" if author and year else ""
 
 
 def may_hold_mark(text: str) -> bool:
@@ -175,16 +226,24 @@ def _has_any(text: str, ascii: bytes, every: re.Pattern[str]) -> bool:
     return len(raw.translate(None, ascii)) < len(raw)
 
 
-def pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
-    """`text` cut into literal strings and the marks between them.
+class Labels(NamedTuple):
+    """The labels that a report's references define.
 
-    `known` are the labels that the report's references define: a number without brackets is a mark only if it is one.
+    `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
+    report has marks in brackets.
     """
+
+    known: Collection[str] = ()
+    bare: Collection[str] = ()
+
+
+def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
+    """`text` cut into literal strings and the marks between them."""
     for part in split(text, MAX_PIECE):
-        yield from _pieces(part, known)
+        yield from _pieces(part, labels)
 
 
-def _pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
+def _pieces(text: str, known: Labels) -> Iterator[str | Mark]:
     position = 0
     for span in _spans(text, known):
         if span.start > position:
@@ -195,7 +254,7 @@ def _pieces(text: str, known: Collection[str]) -> Iterator[str | Mark]:
         yield text[position:]
 
 
-def _spans(text: str, known: Collection[str]) -> Iterator[_Span]:
+def _spans(text: str, known: Labels) -> Iterator[_Span]:
     """All marks in order, none inside another; a link takes precedence over what is inside it."""
     position = 0
     for link in chain(_links(text), [_Span(len(text), len(text), Mark())]):
@@ -262,17 +321,21 @@ def _linked(title: str, target: str) -> Mark | None:
     return Mark(labels, clean_url(target), "" if labels else title) if target else None
 
 
-def _tokens(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
+def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
     position = start
-    for match in _TOKEN.finditer(text, start, end) if _may_hold_token(text[start:end]) else ():
-        mark = _mark(match, known)
-        if mark is None:
+    part = text[start:end]
+    searched = start if "(" in part or "（" in part or _may_hold_token(part) else end
+    while match := _TOKEN.search(text, searched, end):
+        found = _mark(match, known)
+        if found is None:
+            # What a bracket holds may be a mark of its own; what code holds is none.
+            searched = match.start() + 1 if match.lastgroup in _OUTER else match.end()
             continue
-        yield from _plain_numbers(text, position, match.start(), known)
-        stop = _stop(match)
+        mark, stop = found
+        yield from _plain_numbers(text, position, match.start(), known.bare)
         yield _Span(match.start(), stop, mark)
-        position = stop
-    yield from _plain_numbers(text, position, end, known)
+        position = searched = stop
+    yield from _plain_numbers(text, position, end, known.bare)
 
 
 def _may_hold_token(text: str) -> bool:
@@ -280,29 +343,76 @@ def _may_hold_token(text: str) -> bool:
     return _has_any(text, _ASCII_SIGNS, _SIGN) or any(name in lower for name in _NAMES)
 
 
-def _stop(match: re.Match[str]) -> int:
-    """Where a mark ends: an address gives back the punctuation that follows it, but keeps its text fragment."""
+def _address_end(match: re.Match[str]) -> int:
+    """Where an address ends: it gives back the punctuation that follows it, but keeps its text fragment."""
     address = match["url"] or match["name"]
-    if not address:
-        return match.end()
     fragment = _TEXT_FRAGMENT.search(address)
-    return match.end() if fragment else match.end() - len(address) + len(clean_url(address))
+    return match.end() if fragment else match.end() - len(address) + _trimmed(address)
 
 
-def _mark(match: re.Match[str], known: Collection[str]) -> Mark | None:
+def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
+    """The mark of a token, and where it ends."""
     if match["url"]:
-        return Mark(url=clean_url(match["url"]))
-    if match["arxiv"]:
-        return Mark(url=f"https://arxiv.org/abs/{match['paper']}")
+        return Mark(url=clean_url(match["url"])), _address_end(match)
     if match["doi"]:
-        return Mark(url=f"https://doi.org/{clean_url(match['name'])}")
-    if match["foot"]:
-        return Mark((label(match["note"]),))
-    if match["small"]:
-        labels = tuple(re.split(r"[,⸴]", match["small"].translate(_SMALL)))
-        before = match.string[max(0, match.start() - 4) : match.start()]
-        return Mark(labels) if all(label in known for label in labels) and not _UNIT.search(before) else None
-    labels = _labels(match["numbers"] or match["raised"], known)
+        return Mark(url=f"https://doi.org/{clean_url(match['name'])}"), _address_end(match)
+    mark, end = None, match.end()
+    if match["arxiv"]:
+        mark = Mark(url=f"https://arxiv.org/abs/{match['paper']}")
+    elif match["foot"]:
+        mark = Mark((label(match["note"]),))
+    elif match["named"]:
+        title, to = label(match["title"].strip("^ ")), label(match["to"].strip("^ "))
+        if title in known.known:
+            mark, end = Mark((title,)), match.end("title") + 1
+        elif to in known.known:
+            mark = Mark((to,), title=match["title"])
+    elif match["worded"]:
+        words = tuple(label(word.strip("^ \\")) for word in _SEPARATED.split(match["words"]))
+        mark = Mark(words) if all(word in known.known for word in words) else None
+    elif match["round"]:
+        mark = _rounded(match, known)
+    elif match["circled"]:
+        mark = _of_known((str(int(unicodedata.numeric(match["circled"]))),), known.bare)
+        mark = mark if _before(match).rpartition("\n")[2].strip() else None
+    elif match["small"]:
+        mark = _raised(match, known)
+    elif match["numbers"] or match["raised"]:
+        labels = _labels(match["numbers"] or match["raised"], known.known)
+        mark = Mark(labels) if labels else None
+    return (mark, end) if mark else None
+
+
+def _before(match: re.Match[str]) -> str:
+    """The few words in front of a token."""
+    return match.string[max(0, match.start() - _NEAR) : match.start()]
+
+
+def _of_known(labels: tuple[str, ...], known: Collection[str]) -> Mark | None:
+    return Mark(labels) if labels and all(label in known for label in labels) else None
+
+
+def _raised(match: re.Match[str], known: Labels) -> Mark | None:
+    """A raised number that is no unit's, ion's or isotope's."""
+    before = _before(match)
+    if _UNIT.search(before) or (_LETTER_NEXT.match(match.string, match.end()) and not _ENDED.search(before)):
+        return None
+    return _of_known(tuple(re.split(r"[,⸴]", match["small"].translate(SMALL))), known.known)
+
+
+def _rounded(match: re.Match[str], known: Labels) -> Mark | None:
+    """Numbers, or authors and years, in parentheses."""
+    inside = match["inside"]
+    if _ROUND.fullmatch(inside):
+        ends = _AT_END.match(match.string, match.end()) or _ENDED.search(_before(match).rstrip())
+        return _of_known(tuple(map(label, _SEPARATED.split(inside.strip()))), known.bare) if ends else None
+    found: list[str] = []
+    for part in re.split("[;；]", inside):
+        for year in _YEAR.finditer(part):
+            words = _AUTHOR_WORD.findall(part[: year.start()]) or _AUTHOR_WORD.findall(_before(match))[:-5:-1]
+            named = (f"{word.casefold()} {year[0].casefold()}" for word in words)
+            found += [next(filter(known.known.__contains__, named), "")]
+    labels = tuple(dict.fromkeys(filter(None, found)))
     return Mark(labels) if labels else None
 
 

@@ -24,8 +24,18 @@ import msgspec
 from adjudge.fetchers.urls import MalformedURL, normalise_url
 from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import Line, entry, lines, unquoted
-from adjudge.scoring.text.citation_marks import MAX_PIECE, Mark, clean_url, label, pieces, split
+from adjudge.scoring.text.blocks import lines, outlined
+from adjudge.scoring.text.citation_marks import (
+    MAX_PIECE,
+    Labels,
+    Mark,
+    author_year,
+    clean_url,
+    label,
+    pieces,
+    split,
+)
+from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, unquoted
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked
 
 MAX_REFERENCES = 5_000
@@ -58,28 +68,49 @@ def url_key(url: str) -> str:
 def references_in(found: Iterable[Line]) -> Iterator[Reference]:
     """The entries of all reference lists among a report's lines. A URL on the line below its entry belongs to it."""
     place = 0
-    pending: Reference | None = None
+    pending: list[Reference] = []
     for number, line in enumerate(found):
         if line.kind != "reference" or line.level:
             place = 0 if line.kind == "heading" or line.level else place
             continue
         raw = unquoted(line.raw)[:MAX_PIECE]
         item = entry(raw)
-        title, url = _address(item.rest if item else raw)
-        if pending and (item is None or not item.label) and url:
-            yield msgspec.structs.replace(pending, url=url)
-            pending = None
-        elif item and (item.label or url):
-            if pending:
-                yield pending
+        names, rest = _labels(item.label, item.rest) if item else ((), raw)
+        title, url = _address(rest)
+        if pending and not names and url:
+            yield from (msgspec.structs.replace(one, url=url) for one in pending)
+            pending = []
+        elif names or url:
+            yield from pending
             place += 1
-            name = label(item.label or str(place))
-            made = Reference(name, number_of(name, place), title, url, number)
-            pending = None if url else made
-            if url:
-                yield made
-    if pending:
-        yield pending
+            made = [
+                Reference(name, number_of(name, place), title, url, number) for name in names or (str(place),)
+            ]
+            pending = [] if url else made
+            yield from made if url else ()
+    yield from pending
+
+
+_MAX_LABELS = 5  # of one entry
+
+
+def _labels(first: str, rest: str) -> tuple[tuple[str, ...], str]:
+    """The labels that an entry begins with, and what follows them."""
+    names = [label(first)] if first else []
+    while (
+        names and len(names) < _MAX_LABELS and rest.startswith("[") and (more := entry(rest)) and more.label
+    ):
+        names.append(label(more.label))
+        rest = more.rest
+    return tuple(names), rest
+
+
+def labels_of(references: Iterable[Reference], bracketed: bool) -> Labels:
+    """The labels that `references` define, numbers without brackets among them unless the report has marks in them."""
+    known = set[str]()
+    for reference in references:
+        known.update(filter(None, (reference.label, author_year(reference.title))))
+    return Labels(known, () if bracketed else known)
 
 
 def number_of(name: str, place: int) -> int:
@@ -89,21 +120,22 @@ def number_of(name: str, place: int) -> int:
 
 def _address(text: str) -> tuple[str, str]:
     """Title and URL of a reference; a link rather than the work's name in a register (arXiv, DOI)."""
-    found = list(pieces(text, ()))
+    found = list(pieces(text, Labels()))
     named = [piece for piece in found if isinstance(piece, Mark) and piece.url]
     linked = [mark for mark in named if not mark.raw.lower().startswith(("arx", "doi"))]
     url = next((mark.url for mark in (*linked, *named)), "")
     title = [piece.title if isinstance(piece, Mark) else piece for piece in found]
-    www = None if url else _WWW.search(text)
-    if www:
-        url = f"https://{clean_url(www[0])}"
+    bare = None if url else _WWW.search(text) or BARE_ADDRESS.search(text)
+    if bare:
+        doi = bare.re is BARE_ADDRESS and bare["doi"]
+        url = f"https://{'doi.org/' if doi else ''}{clean_url(bare[0])}"
     return "".join(title).strip(" \t*_.:：,|-–—()[]<>"), url
 
 
 class Sources:
     """The target of a mark on a given line. Lists may restart their numbers: the next definition below counts."""
 
-    def __init__(self, references: Sequence[Reference], handed: Sequence[Citation]) -> None:
+    def __init__(self, references: Sequence[Reference], handed: Sequence[Citation], bracketed: bool) -> None:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
         self._listed: dict[str, int] = {}
         self._keys: dict[str, str] = {}
@@ -116,7 +148,12 @@ class Sources:
             if name not in self._defined:
                 index = number_of(name, place)
                 self._defined[name].append(Reference(name, index, citation.title, citation.url, 0))
-        self.known = frozenset(self._defined)
+        for reference in references:
+            named = author_year(reference.title)
+            if named and reference.url and named not in self._defined:
+                self._defined[named].append(reference)
+        known = frozenset(self._defined)
+        self.labels = Labels(known, () if bracketed else known)
 
     def of(self, marks: Iterable[Mark], line: int) -> dict[str, tuple[int, str]]:
         """(ref_idx, url) of all marks by the URL's key, each URL once."""
@@ -216,10 +253,11 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
     text = text.encode("utf-8", "replace").decode().translate(MARKS)
-    references = tuple(islice(references_in(lines(text)), MAX_REFERENCES + 1))
+    outline = outlined(text)
+    references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
-    body = _Body(Sources(kept, handed), all_sentences)
-    body.read(lines(text))
+    body = _Body(Sources(kept, handed, outline.bracketed), all_sentences)
+    body.read(lines(text, outline))
     return Citations(kept, tuple(body.passages), body.complete and len(references) <= MAX_REFERENCES)
 
 
@@ -310,7 +348,7 @@ class _Body:
         if line.kind == "heading":
             self._close()
             self._titled.clear()
-            heading = marked(line.text[:_MAX_HEADING], self._sources.known)
+            heading = marked(line.text[:_MAX_HEADING], self._sources.labels)
             self._lead = heading.fact.lstrip("0123456789.、 ")
             self._entitle(heading, number, _OUTSIDE)
 
@@ -328,8 +366,8 @@ class _Body:
         """A line that is nothing but a bold title and its source."""
         if not _BOLD_START.match(text) or len(text) > _MAX_HEADING:
             return None
-        rest = marked(_BOLD.sub("", text), self._sources.known)
-        return None if rest.states_something else marked(text, self._sources.known)
+        rest = marked(_BOLD.sub("", text), self._sources.labels)
+        return None if rest.states_something else marked(text, self._sources.labels)
 
     def _entitle(self, title: Marked, number: int, depth: int) -> bool:
         """Take `title` as that of the items below, if it has a source."""
@@ -342,7 +380,7 @@ class _Body:
     def _flush(self) -> None:
         if self._paragraph:
             for piece in split(_joined(self._paragraph), MAX_PIECE):
-                sentences = marked(piece, self._sources.known).sentences()
+                sentences = marked(piece, self._sources.labels).sentences()
                 for sentence in sentences:
                     self._sentence(sentence, len(sentences) == 1)
         self._paragraph, self._length, self._item = [], 0, False
@@ -403,7 +441,7 @@ class _Body:
             self._open = None
 
     def _row(self, text: str, number: int, heads: bool) -> None:
-        row = marked(text, self._sources.known)
+        row = marked(text, self._sources.labels)
         raw, cells = row.raw, row.cells()
         if heads:
             self._header = [cell.fact for cell in cells]

@@ -13,9 +13,9 @@ from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.citation_marks import Mark, cut, may_hold_mark, pieces
-from adjudge.scoring.text.citations import MAX_REFERENCES, references_in
+from adjudge.scoring.text.blocks import lines, outlined
+from adjudge.scoring.text.citation_marks import Labels, Mark, cut, may_hold_mark, pieces
+from adjudge.scoring.text.citations import MAX_REFERENCES, labels_of, references_in
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
 
 MIN_CLEAN_CHARS = 100
@@ -39,13 +39,14 @@ def clean_report(text: str) -> str:
     Time and memory are linear in the text. Lone surrogates become question marks.
     """
     text = storable(text)
-    listed = islice(references_in(lines(text)), MAX_REFERENCES)
-    known = frozenset(reference.label for reference in listed)
+    outline = outlined(text)
+    listed = islice(references_in(lines(text, outline)), MAX_REFERENCES)
+    known = labels_of(listed, outline.bracketed)
     kept = StringIO()
-    for line in lines(text):
+    for line in lines(text, outline):
         if line.kind == "code":
             kept.write(f"{line.raw}\n")
-        elif line.kind != "reference":
+        elif line.kind not in ("reference", "source"):
             cleaned = _clean_line(line.raw, known)
             if cleaned is not None:
                 kept.write(f"{cleaned}\n")
@@ -57,7 +58,7 @@ def _without_gaps(text: str) -> str:
     return (_BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip()
 
 
-def _clean_line(raw: str, known: frozenset[str]) -> str | None:
+def _clean_line(raw: str, known: Labels) -> str | None:
     """A line without its marks; None if nothing but marks stood there."""
     if not may_hold_mark(raw):
         return raw

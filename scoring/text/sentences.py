@@ -1,9 +1,8 @@
 """Text with its citation marks lifted out: sentences, table cells, and what they state."""
 
 import re
-from collections.abc import Collection
 
-from adjudge.scoring.text.citation_marks import Mark, pieces
+from adjudge.scoring.text.citation_marks import Labels, Mark, pieces
 
 MAX_FACT = 1_000
 _MAX_CELLS = 100
@@ -134,11 +133,11 @@ class Marked:
         return "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
 
 
-def marked(text: str, known: Collection[str]) -> Marked:
-    """`text` with its marks lifted out. `known` as in `marks.pieces`."""
+def marked(text: str, labels: Labels) -> Marked:
+    """`text` with its marks lifted out."""
     marks: list[Mark] = []
     template: list[str] = []
-    for piece in pieces(text, known):
+    for piece in pieces(text, labels):
         if isinstance(piece, str):
             template.append(piece)
         else:

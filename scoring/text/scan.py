@@ -1,0 +1,153 @@
+"""A report as raw lines of known kinds, and what an entry of a reference list looks like.
+
+A line scanner, not a Markdown parser: it classifies each line by itself, so its time is linear in the text.
+
+An entry is a label, or a bullet, and what follows it: `[1] Title. https://...`, `2. ...`, `(3) ...`, `[S1] ...`,
+`Source 4: ...`, `① ...`, `| S05 | ... |`, `- ...`.
+"""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference", "source"]
+
+HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|(?=[^#\s]))(.*)")
+NOWHERE = (sys.maxsize, sys.maxsize)
+_ITEM = re.compile(
+    r"\s{0,20}(?:[-*+•·▪–][ \t]{1,8}|(?:\(?\d{1,3}[.)、．]|[(（]\d{1,3}[)）])[ \t]{0,8})(?=\S)"
+)
+_RULER = re.compile(r"\s{0,3}(?:[-*_=][ \t]{0,3}){3,200}$")
+_ROW_RULE = frozenset("|:-+ \t")
+# Where str.splitlines ends a line.
+_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+_PIECE = 10_000  # of a text, whose lines are held at once
+_TEXT_FENCES = ("markdown", "md", "text")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+-]*)")
+_QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,5}")
+ADDRESS = re.compile(r"https?://|\bdoi:|\barxiv:|\bwww\.", re.IGNORECASE)
+# An address without its scheme, which only an entry has: host and path.
+_HOST_AND_PATH = r"(?<![\w@/.:-])(?:[a-zA-Z\d-]{1,63}\.){1,4}[a-zA-Z]{2,24}/[^\s<>|]{0,2000}"
+BARE_ADDRESS = re.compile(rf"(?P<doi>\b10\.\d{{4,9}}/[^\s<>\"|]{{1,300}})|{_HOST_AND_PATH}")
+_ENTRY = re.compile(
+    r"\s{0,12}(?:[-*+•][ \t]{1,8})?"
+    r"(?:\|[ \t]{0,4}\\?\[?(?P<cell>[A-Za-z]{0,8}[_:-]?\d{1,4})\\?\]?[ \t]{0,4}\|"
+    r"|\\?\[\^?(?:(?P<number>\d{1,4})\^?\\?\]|(?P<bracket>[^\[\]\s\\^][^\[\]\n\\^]{0,40})\^?\\?\](?!\())"
+    r"|[【［〔]\^?(?P<wide>\d{1,4})[】］〕]|[(（](?P<round>\d{1,3})[)）](?=[ \t])|(?P<circled>[①-⑳㉑-㉟])"
+    r"|(?P<worded>(?:source|reference|ref|citation|来源|文献)[ \t]?\d{1,4})[ \t]{0,2}(?=[.:：)、-])"
+    r"|\^?(?P<plain>\d{1,4})(?:[.)、．:：]|[ \t]{1,4}(?=\S)))"
+    r"[ \t]{0,8}[:：.)-]?[ \t]{0,8}(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
+_SECOND = re.compile(r"\[\^?([\w.:-]{1,24})\^?\][ \t]{0,4}(?=\[|\w)")
+_MAX_LABELS = 5
+
+
+class Line(NamedTuple):
+    """A line: `text` without its markup (#, bullet, >), `raw` as it stood, `level` of a heading (else 0)."""
+
+    kind: Kind
+    text: str
+    raw: str
+    level: int = 0
+
+
+_EMPTY = Line("blank", "", "")
+
+
+class Entry(NamedTuple):
+    """A line of a reference list: its label ("" if it has none) and what follows it."""
+
+    label: str
+    rest: str
+
+
+def raw_lines(text: str) -> Iterator[str]:
+    """The lines of `text.splitlines()`."""
+    start = 0
+    while start < len(text):
+        found = _BREAK.search(text, start + _PIECE)
+        end = found.end() if found else len(text)
+        yield from text[start:end].splitlines()
+        start = end
+
+
+def entry(raw: str) -> Entry | None:
+    """`raw` as an entry of a reference list: labelled, or a bullet without a label; None if it is neither."""
+    match = _ENTRY.match(raw)
+    if match:
+        circled = match["circled"]
+        groups = ("cell", "number", "bracket", "wide", "round", "worded", "plain")
+        label = next(match[group] for group in groups if match[group]) if not circled else _circled(circled)
+        return Entry(label, match["rest"])
+    bullet = _BULLET.match(raw)
+    return Entry("", bullet["rest"]) if bullet else None
+
+
+def unquoted(raw: str) -> str:
+    """A line without the marks of a block quote."""
+    quote = _QUOTE.match(raw)
+    return raw[quote.end() :] if quote else raw
+
+
+def code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The first and last line of each closed code fence; one that says Markdown, or is never closed, is text."""
+    if "```" not in text and "~~~" not in text:
+        return
+    opened: tuple[int, str, str] | None = None
+    for number, raw in enumerate(raw_lines(text)):
+        fence = _FENCE.match(raw)
+        if not fence:
+            continue
+        if opened is None:
+            opened = number, fence[1], fence[2].lower()
+        elif fence[1].startswith(opened[1]) and not fence[2]:
+            start, _, info = opened
+            yield from ((start, start), (number, number)) if info in _TEXT_FENCES else ((start, number),)
+            opened = None
+        elif opened[2] in _TEXT_FENCES:
+            opened = number, fence[1], fence[2].lower()
+
+
+def scan(text: str) -> Iterator[Line]:
+    """The lines of `text`, in order; what is in a reference list is not told."""
+    code = code_spans(text)
+    start, end = next(code, NOWHERE)
+    for number, raw in enumerate(raw_lines(text)):
+        if number > end:
+            start, end = next(code, NOWHERE)
+        yield Line("code", raw, raw) if start <= number <= end else _line(raw)
+
+
+def _circled(sign: str) -> str:
+    return str(int(unicodedata.numeric(sign)))
+
+
+def _line(raw: str) -> Line:
+    if not raw:
+        return _EMPTY
+    text = unquoted(raw)
+    if not text.strip():
+        return Line("blank", "", raw)
+    heading = HEADING.fullmatch(text)
+    if heading:
+        return Line("heading", heading[2].rstrip(" \t#"), raw, len(heading[1]))
+    if _RULER.fullmatch(raw):
+        return Line("ruler", "", raw)
+    if "|" in text and (text.lstrip().startswith("|") or text.count("|") > 1):
+        return Line("ruler" if _ROW_RULE.issuperset(text) and "-" in text else "row", text.strip(), raw)
+    item = _ITEM.match(text)
+    if item:
+        return Line("item", text[item.end() :], raw)
+    return Line("prose", text, raw)
+
+
+def leads_to_address(rest: str) -> bool:
+    """Whether an address ends the line (a sentence that only mentions one goes on, or is longer than a title)."""
+    address = ADDRESS.search(rest)
+    return (
+        address is not None and address.start() < 400 and " " not in rest[address.start() :].strip(" )>.。")
+    )

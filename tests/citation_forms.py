@@ -1,0 +1,106 @@
+"""One report in the forms that systems write: two statements that cite, and one that does not.
+
+"The mill grinds oats" cites the mill's page, "Barges carry ninety tonnes" those of the barges and the weights, and "No
+bridge crosses the river" none.
+"""
+
+MILL, BARGES, WEIGHTS = (
+    "https://mill.example/oats",
+    "https://barges.example/load?a=1&b_c=2",
+    "https://weights.example/tonne_2",
+)
+PAIRS = {
+    ("The mill grinds oats", MILL),
+    ("Barges carry ninety tonnes", BARGES),
+    ("Barges carry ninety tonnes", WEIGHTS),
+}
+TITLES = ("Mill register", "Barge ledger", "Book of weights")
+
+
+def _marked(one: str, two: str, three: str, *, glue: str = "", space: str = " ", stop: str = ".") -> str:
+    """The report with a mark for each source, before the full stop."""
+    return (
+        f"# The river\n\nThe mill grinds oats{space}{one}{stop} "
+        f"Barges carry ninety tonnes{space}{two}{glue}{three}{stop} "
+        "No bridge crosses the river.\n\n"
+    )
+
+
+def _listed(first: str, second: str, third: str, title: str = "## References") -> str:
+    urls = (MILL, BARGES, WEIGHTS)
+    named = zip((first, second, third), TITLES, urls, strict=True)
+    return f"{title}\n\n" + "\n".join(f"{label} {work}. {url}" for label, work, url in named) + "\n"
+
+
+_NUMBERS = _marked("[1]", "[2]", "[3]")
+_APA = (
+    f"Ostrevan, A. (2021). *Mill register*. Mill. {MILL}\n\nQuell, B. (2023). *Barge ledger*. {BARGES}\n\n"
+    f"Tann, C. (2022). *Book of weights*. {WEIGHTS}\n"
+)
+
+NUMBERS_AND_LISTS = {
+    "numbers in brackets": _NUMBERS + _listed("[1]", "[2]", "[3]"),
+    "numbers in parentheses": _marked("(1)", "(2, 3)", "") + _listed("(1)", "(2)", "(3)"),
+    "circled numbers": _marked("①", "②", "③", space="") + _listed("①", "②", "③"),
+    "list in German": _NUMBERS + _listed("1.", "2.", "3.", "## Quellen"),
+    "list in Russian": _NUMBERS + _listed("1.", "2.", "3.", "## Источники"),
+    "list in Chinese": _NUMBERS + _listed("1.", "2.", "3.", "## 信息溯源"),
+    "list under a title that names none": _NUMBERS + _listed("1.", "2.", "3.", "## What we read"),
+    "list with colons": _NUMBERS + f"## References\n\n1: {MILL}\n2: {BARGES}\n3: {WEIGHTS}\n",
+    "list as a table": (
+        _marked("[S01]", "[S02]", "[S03]")
+        + "## Register\n\n| ID | Title | URL | Checked |\n|---|---|---|---|\n"
+        + "".join(f"| S0{n} | A work | {url} | yes |\n" for n, url in enumerate((MILL, BARGES, WEIGHTS), 1))
+    ),
+    "list without schemes": _NUMBERS + _listed("1.", "2.", "3.").replace("https://", ""),
+    "address on the next line": (
+        _marked("[1][11]", "[2]", "[3]")
+        + f"[1] [11] Mill register\n\n{MILL}\n\n[2] Barge ledger\n\n{BARGES}\n\n[3] Book of weights\n\n{WEIGHTS}\n"
+    ),
+    "escaped addresses": _NUMBERS + _listed("1.", "2.", "3.").replace("_", "\\_").replace("&", "\\&"),
+}
+LABELS = {
+    "letters and numbers": _marked("[S1]", "[S2]", "[S3]")
+    + _listed("- [S1]", "- [S2]", "- [S3]", "## Sources"),
+    "letter, dash, number": _marked("[A-0]", "[B-0]", "[C-0]") + _listed("[A-0]", "[B-0]", "[C-0]"),
+    "author and year in one word": (
+        _marked("[Ostrevan2021]", "[Quell2023]", "[Tann2022]")
+        + _listed("[Ostrevan2021]", "[Quell2023]", "[Tann2022]")
+    ),
+    "kind of source": _marked("[web:1]", "[web:2]", "[web:3]") + _listed("[web:1]", "[web:2]", "[web:3]"),
+    "the word source": (
+        _marked("[Source 1]", "[Source 2, Source 3]", "")
+        + _listed("Source 1:", "Source 2:", "Source 3:", "## Sources")
+    ),
+    "footnotes with two carets": _marked("[^1^]", "[^2^]", "[^3^]") + _listed("[^1^]", "[^2^]", "[^3^]"),
+    "author and year": _marked("(Ostrevan, 2021)", "(Quell, 2023; Tann, 2022)", "")
+    + f"## References\n\n{_APA}",
+    "authors and year without a comma": (
+        _marked("(Ostrevan et al. 2021)", "(Quell & Norr, 2023; Tann et al. 2022)", "")
+        + f"## Bibliography\n\n{_APA}"
+    ),
+    "author in the sentence": (
+        "As Ostrevan (2021) wrote: The mill grinds oats.\n\nAs Quell (2023) and Tann (2022) wrote: Barges carry ninety "
+        f"tonnes.\n\nNo bridge crosses the river.\n\n## References\n\n{_APA}"
+    ),
+    "reference links": (
+        _marked("([Mill][1])", "([Barges][2], [Weights][3])", "")
+        + f'[1]: {MILL} "Mill register"\n[2]: {BARGES} "Barge ledger"\n[3]: <{WEIGHTS}>\n'
+    ),
+}
+LINKS = {
+    "entities": _marked(f"([Mill]({MILL}))", f"([B]({BARGES.replace('&', '&amp;')}),", f"[W]({WEIGHTS}))"),
+    "invisible characters": _marked(f"{MILL}\u200b", f"{BARGES}\u200b", f" {WEIGHTS}\u200b"),
+}
+FORMS = NUMBERS_AND_LISTS | LABELS | LINKS
+
+NO_CITATIONS = (
+    "Samples were dated by δ¹C and by ¹N, and Ca²⁺ was stable",
+    "Shares lie in the interval [0, 1] by definition",
+    "Read `names[3]` before you go on",
+    "All stops lie in region 2",
+    "We follow Annex 3",
+    "The rule of [2019] was kept",
+    "The first (1) and the second (2) river meet",
+)
+"""Sentences whose numbers and brackets are no marks, though the report has a list."""
