@@ -1,17 +1,12 @@
 """A failed attempt at a page, and the place where foreign exceptions get their reason.
 
-A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page. Response
-bodies are read piece by piece and checked against their byte limit at every piece.
+A failure says whether another attempt can help. It never leaves the fetcher, which turns it into a page.
 """
 
-import asyncio
-import hashlib
 import re
 import socket
-import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import aiohttp
 
@@ -102,91 +97,12 @@ def status_failure(status: int, reason: str, wait: float | None = None) -> Failu
     return Failure("page_server_error", detail, again=again, answered=status < 500)
 
 
-ACCEPT_ENCODING = "gzip, deflate"
-_PIECE = 1 << 18
-
-
-class Body(NamedTuple):
-    """A body after its content encoding was undone, and its SHA-256 in hex."""
-
-    content: bytes
-    sha256: str
-
-
-async def receive(pieces: AsyncIterator[bytes], encoding: str, max_bytes: int) -> Body:
-    """All of a body. Raises Failure if it is larger than `max_bytes` before or after decoding, or broken."""
-    decoder = _decoder(encoding)
-    digest = hashlib.sha256()
-    content = bytearray()
-    travelled = 0
-    async for piece in pieces:
-        travelled += len(piece)
-        if travelled > max_bytes:
-            raise _too_large(max_bytes)
-        more = True
-        while more:
-            decoded, piece, more = decoder.feed(piece)
-            digest.update(decoded)
-            content += decoded
-            if len(content) > max_bytes:
-                raise _too_large(max_bytes)
-            if more:
-                await asyncio.sleep(0)  # one small piece may hold a thousand large ones
-    if not decoder.complete:
-        raise Failure("page_server_error", "its content encoding is cut short", again=True)
-    return Body(bytes(content), digest.hexdigest())
-
-
-def _too_large(max_bytes: int) -> Failure:
-    return Failure("page_unsupported", f"larger than {max_bytes:,} bytes")
-
-
-class _Plain:
-    complete = True
-
-    def feed(self, data: bytes) -> tuple[bytes, bytes, bool]:
-        return data, b"", False
-
-
-class _Inflate:
-    """Gzip in any number of members, zlib, or the bare deflate that some servers send as "deflate"."""
-
-    def __init__(self) -> None:
-        self._stream: zlib._Decompress | None = None
-
-    @property
-    def complete(self) -> bool:
-        return self._stream is None or self._stream.eof
-
-    def feed(self, data: bytes) -> tuple[bytes, bytes, bool]:
-        """At most 256 KB of what `data` holds, what of `data` is left, and whether there may be more."""
-        if self._stream is None or self._stream.eof:
-            if not data or (self._stream and not data.startswith(b"\x1f")):
-                return b"", b"", False  # nothing, or padding after the last member
-            known = data[0] == 0x1F or data[0] & 0x0F == 8
-            self._stream = zlib.decompressobj(zlib.MAX_WBITS | 32 if known else -zlib.MAX_WBITS)
-        try:
-            decoded = self._stream.decompress(data, _PIECE)
-        except zlib.error as error:
-            raise Failure("page_server_error", f"its content encoding is corrupt: {error}") from None
-        rest = self._stream.unconsumed_tail or self._stream.unused_data
-        return decoded, rest, bool(rest) or len(decoded) == _PIECE
-
-
-def _decoder(encoding: str) -> _Plain | _Inflate:
-    name = encoding.strip().lower()
-    if name in ("", "identity"):
-        return _Plain()
-    if name in ("gzip", "x-gzip", "deflate"):
-        return _Inflate()
-    raise Failure("page_unsupported", f"content encoding {name[:40]!r} was not requested")
-
-
 # Response headers by which services say that they answered with a challenge in place of the page.
 _CHALLENGES = {
     "cf-mitigated": ("challenge",),
     "x-amzn-waf-action": ("challenge", "captcha"),
     "sg-captcha": ("challenge",),
+    "x-vercel-mitigated": ("challenge", "deny"),
 }
 # Characters; a page with more text than this says more than "prove that you are human" or "log in".
 _HARDLY_ANY = 600

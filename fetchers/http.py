@@ -19,17 +19,9 @@ import msgspec
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
+from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, receive, too_large
 from adjudge.fetchers.downloader import Download, Downloader
-from adjudge.fetchers.failures import (
-    ACCEPT_ENCODING,
-    Body,
-    Failure,
-    bar_of_headers,
-    bar_of_text,
-    boundary,
-    receive,
-    status_failure,
-)
+from adjudge.fetchers.failures import Failure, bar_of_headers, bar_of_text, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
@@ -37,7 +29,7 @@ from adjudge.fetchers.pace import Attempts, Turn, Turns
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Budget, Extractor
-from adjudge.fetchers.robots import Robots
+from adjudge.fetchers.robots import MAX_RULES, Robots
 from adjudge.fetchers.urls import (
     WEB_PORTS,
     MalformedURL,
@@ -298,8 +290,8 @@ class HttpFetcher(Fetcher):
             return answer
 
     async def _get(self, journey: "_Journey", turn: Turn) -> "_Document | NormalURL":
-        if self._downloader is None or journey.direct:
-            return await self._request(journey.url, turn)
+        if self._downloader is None or journey.rules:
+            return await self._request(journey, turn)
         turn.sent()
         final, found = await download(self._downloader, journey.url, self._guard)
         if found.status_code < 500:
@@ -310,7 +302,8 @@ class HttpFetcher(Fetcher):
         self._check_body(found.content_type, len(found.body))
         return _Document(final, found.content_type, Body(found.body, hashlib.sha256(found.body).hexdigest()))
 
-    async def _request(self, url: NormalURL, turn: Turn) -> "_Document | NormalURL":
+    async def _request(self, journey: "_Journey", turn: Turn) -> "_Document | NormalURL":
+        url = journey.url
         async with self._open().get(
             URL(url, encoded=True), allow_redirects=False, trace_request_ctx=turn
         ) as response:
@@ -327,25 +320,30 @@ class HttpFetcher(Fetcher):
             )
             if failure is not None:
                 raise failure
-            return await self._receive(url, response)
+            return await self._receive(journey, response)
 
-    async def _receive(self, url: NormalURL, response: aiohttp.ClientResponse) -> "_Document":
+    async def _receive(self, journey: "_Journey", response: aiohttp.ClientResponse) -> "_Document":
         content_type = storable(response.headers.get("Content-Type", ""))[:300]
-        self._check_body(content_type, response.content_length or 0)
+        if not journey.rules:
+            self._check_body(content_type, response.content_length or 0)
         body = await receive(
-            response.content.iter_any(), response.headers.get("Content-Encoding", ""), self._limits.max_bytes
+            response.content.iter_any(),
+            ",".join(response.headers.getall("Content-Encoding", ())),
+            self._limits.max_bytes,
+            None if journey.rules else content_type,
+            enough=MAX_RULES if journey.rules else None,
         )
-        return _Document(url, content_type, body)
+        return _Document(journey.url, content_type, body)
 
     def _check_body(self, content_type: str, size: int) -> None:
         if not may_be_read(content_type):
             raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
         if size > self._limits.max_bytes:
-            raise Failure("page_unsupported", f"larger than {self._limits.max_bytes:,} bytes")
+            raise too_large(self._limits.max_bytes)
 
     async def _robots_file(self, url: NormalURL) -> bytes:
         async with AsyncExitStack() as held:
-            journey = _Journey(url, Budget(self._timeouts.total), direct=True)
+            journey = _Journey(url, Budget(self._timeouts.total), rules=True)
             return (await self._follow(journey, held, robots=False)).body.content
 
     def _open(self) -> aiohttp.ClientSession:
@@ -379,12 +377,13 @@ class HttpFetcher(Fetcher):
 
 
 class _Journey:
-    """A page being fetched: its current URL, and the time it has left. `direct` ones take no downloader."""
+    """A page being fetched: its current URL, and the time it has left. `rules`: it is a robots.txt, of
+    whatever type, which takes no downloader."""
 
-    def __init__(self, url: NormalURL, budget: Budget, *, direct: bool = False) -> None:
+    def __init__(self, url: NormalURL, budget: Budget, *, rules: bool = False) -> None:
         self.url = url
         self.budget = budget
-        self.direct = direct
+        self.rules = rules
 
 
 class _Document(NamedTuple):

@@ -19,8 +19,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Seconds between two requests to one site, counted from when they are sent."""
     max_bytes: int = 10 << 20
     """Of a body, both as it travels and after its encoding is undone."""
-    redirects: int = 10
-    """Most redirects of one page."""
+    redirects: int = 20
+    """Most redirects of one page; as many as browsers follow."""
     retries: int = 2
     """After the first attempt, and only for failures that may pass."""
     retry_after: float = 30.0

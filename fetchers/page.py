@@ -48,6 +48,7 @@ __all__ = [
     "PageReason",
     "PageSource",
     "address_of",
+    "could_be_read",
     "failed",
     "kind_of",
     "may_be_read",
@@ -57,11 +58,48 @@ __all__ = [
 Kind = Literal["html", "pdf", "xml", "text"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-_PDF = frozenset({"application/pdf", "application/x-pdf"})
 _XML = frozenset({"text/xml", "application/xml"})
-_TEXT = frozenset({"application/json", "application/javascript", "application/x-ndjson", "application/yaml"})
-# Media types that servers give when they do not know.
-_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/download"})
+_TEXT = frozenset({"application/json", "application/x-ndjson", "application/yaml"})
+# Not worth a byte: no server gives these names to a text. Some give them to a PDF, and say so.
+_MEDIA = ("image/", "audio/", "video/", "font/", "model/")
+
+# WHATWG MIME Sniffing, 7.1: what HTML begins with, before a space or ">".
+_PAGES = (b"<!doctype html", b"<html")
+_TAG_ENDS = (b" ", b">", b"\n", b"\r", b"\t")
+_TAGS = (
+    *(*_PAGES, b"<head", b"<script", b"<iframe", b"<h1", b"<div", b"<font", b"<table", b"<a"),
+    *(b"<style", b"<title", b"<b", b"<body", b"<br", b"<p", b"<!--"),
+)
+_BEGINNING = 1445  # bytes that a browser looks at
+_NOT_BINARY = bytes({*range(256)} - {*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
+_MOST_BINARY = 0.05  # of a labelled text; of random bytes a tenth is
+_ARCHIVE = b"PK\3\4"
+_SIGNATURES = (
+    *(
+        _ARCHIVE,
+        b"Rar!",
+        b"7z\xbc\xaf",
+        b"\x1f\x8b",
+        b"\xfd7zXZ",
+        b"BZh",
+        b"\xd0\xcf\x11\xe0",
+        b"\x7fELF",
+        b"MZ",
+    ),
+    *(
+        b"\x89PNG",
+        b"GIF8",
+        b"\xff\xd8\xff",
+        b"RIFF",
+        b"\0\0\1\0",
+        b"II*\0",
+        b"MM\0*",
+        b"OggS",
+        b"ID3",
+        b"wOF",
+    ),
+    *(b"SQLite format 3\0", b"PAR1", b"\x89HDF"),
+)
 
 
 def media_type(content_type: str) -> str:
@@ -71,47 +109,67 @@ def media_type(content_type: str) -> str:
 
 
 def may_be_read(content_type: str) -> bool:
-    """Whether a body of this type is worth downloading: its kind is known, or only its bytes can tell."""
+    """Whether a body of this type is worth a request's wait: it is no picture, sound or font by its name."""
     media = media_type(content_type)
-    return media in _UNSAID or _kind_said(media) is not None
+    return not media.startswith(_MEDIA) or "pdf" in media
+
+
+def could_be_read(content_type: str, beginning: bytes) -> bool:
+    """Whether a body that begins so may turn out to be something we read."""
+    return beginning.startswith(_ARCHIVE) or kind_of(content_type, beginning) is not None
 
 
 def kind_of(content_type: str, body: bytes) -> Kind | None:
-    """How to read `body`, or None if we cannot. The PDF signature outweighs what the server says."""
-    start = body[:1024].lstrip()
-    if start.startswith(b"%PDF-"):
+    """How to read `body`, or None if we cannot: by its bytes, as browsers tell it; by its label where they do not."""
+    beginning = body[:_BEGINNING]
+    start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n\x0c").lower()
+    if start.startswith(b"%pdf-"):
         return "pdf"
-    media = media_type(content_type)
-    if media not in _UNSAID:
-        return _kind_said(media)
-    lowered = start.lower()
-    if lowered.startswith((b"<!doctype html", b"<html", b"\xef\xbb\xbf<!doctype html", b"\xef\xbb\xbf<html")):
+    binary = _binary_share(beginning, content_type)
+    if not may_be_read(content_type) or (binary and beginning.startswith(_SIGNATURES)):
+        return None
+    said = _kind_said(media_type(content_type))
+    if _begins_as_html(start, _PAGES if said == "xml" else _TAGS) and said not in ("html", "text"):
         return "html"
-    if lowered.startswith(b"<?xml"):
+    if said == "pdf":
+        return "pdf" if b"%PDF-" in beginning else None
+    if said is not None:
+        return said if binary <= _MOST_BINARY else None
+    if start.startswith(b"<?xml"):
         return "xml"
-    return "text" if _is_utf8_text(body) else None
+    return None if binary else "text"
+
+
+def _binary_share(beginning: bytes, content_type: str) -> float:
+    """The share of bytes that no text has, UTF-16 aside."""
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            (beginning[:-1] if len(beginning) == _BEGINNING else beginning).decode("utf-16")
+        except UnicodeDecodeError:
+            return 1.0
+        return 0.0
+    if not beginning or "utf-16" in content_type.lower():
+        return 0.0
+    return len(beginning.translate(None, _NOT_BINARY)) / len(beginning)
+
+
+def _begins_as_html(lowered: bytes, tags: tuple[bytes, ...]) -> bool:
+    return any(
+        lowered.startswith(tag) and (tag == b"<!--" or lowered[len(tag) : len(tag) + 1] in _TAG_ENDS)
+        for tag in tags
+    )
 
 
 def _kind_said(media: str) -> Kind | None:
     if media in _HTML:
         return "html"
-    if media in _PDF:
+    if media.endswith("/pdf") or media == "application/x-pdf":
         return "pdf"
     if media in _XML or media.endswith("+xml"):
-        return None if media.startswith("image/") else "xml"
+        return "xml"
     if media.startswith("text/") or media in _TEXT or media.endswith("+json"):
         return "text"
     return None
-
-
-def _is_utf8_text(body: bytes) -> bool:
-    if b"\0" in body:
-        return False
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 PageReason = Literal[

@@ -10,7 +10,8 @@ from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.urls import NormalURL, join_url
 
 _MANY_ORIGINS = 4096
-_MAX_BYTES = 500 << 10  # RFC 9309 2.5: what a crawler must read at least
+MAX_RULES = 500 << 10
+"""Bytes of a robots.txt that are read: what a crawler must read at least (RFC 9309, 2.5)."""
 _MAX_DELAY = 10.0
 
 
@@ -48,7 +49,7 @@ class Robots:
             if failure.again or failure.reason == "page_timeout":
                 raise  # an unreachable robots.txt disallows everything (RFC 9309 2.3.1.4)
             return _rules("")
-        return _rules(body[:_MAX_BYTES].decode("utf-8", "replace"))
+        return _rules(body.decode("utf-8-sig", "replace"))
 
 
 def _rules(text: str) -> Protego:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjudge.fetchers.failures import Failure, receive, status_failure
+from adjudge.fetchers.bodies import receive
+from adjudge.fetchers.failures import Failure, status_failure
 from adjudge.fetchers.files import whole_file
 from adjudge.fetchers.limits import DEFAULT_LIMITS
 from adjudge.fetchers.page import Page, media_type

@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.fetchers.extract import MAX_ATTRIBUTES, MAX_DEPTH, decode, excess, extract
 from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.page import kind_of, may_be_read, media_type
+from adjudge.fetchers.page import could_be_read, kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor, Unreadable
 from benchmarks.pages import documents
@@ -179,6 +179,41 @@ def test_media_types_are_recognised() -> None:
     assert media_type(" Text/HTML ; charset=x") == "text/html" and media_type("nonsense") == ""
     assert may_be_read("") and may_be_read("application/ld+json") and not may_be_read("video/mp4")
     assert kind_of("application/xhtml+xml", b"") == "html" and kind_of("application/atom+xml", b"") == "xml"
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+NOISE = bytes(range(256)) * 8
+
+
+@pytest.mark.parametrize(
+    ("label", "body", "kind"),
+    [
+        *(
+            (label, b"%PDF-1.7", "pdf")
+            for label in ("image/pdf", "*/*", "application/force-download", "text/html", "a")
+        ),
+        ("application/pdf, application/octet-stream", b"%PDF-1.4", "pdf"),
+        ("application/pdf", b"<!doctype html><p>The file is gone.", "html"),
+        ("application/pdf", NOISE, None),
+        ("application/octetstream", b"\n<HTML lang=en>", "html"),
+        ("unknown/unknown", b"<p>A word.", "html"),
+        ("application/x-php", b"<b>", "html"),
+        ("application/x-php", b"<bold", "text"),
+        ("application/x-javascript", b'{"said": 1}', "text"),
+        ("application/octet-stream", "Ein Gruß".encode("latin-1"), "text"),
+        ("application/octet-stream", NOISE, None),
+        ("application/xml", b"<!doctype html><p>", "html"),
+        ("application/rss+xml", b"<!-- a comment --><rss/>", "xml"),
+        *((label, PNG, None) for label in ("text/html", "text/plain", "image/png", "")),
+        *((label, b"PK\x03\x04\x14\0\0\0", None) for label in ("text/html", "application/zip")),
+        ("text/html", NOISE, None),
+        ("text/html", b"A few very old \x01 marks. " * 9, "html"),
+        ("text/html; charset=utf-16", "水の上の橋".encode("utf-16-le"), "html"),
+    ],
+)
+def test_bytes_say_what_a_body_is(label: str, body: bytes, kind: str | None) -> None:
+    assert kind_of(label, body) == kind
+    assert kind is None or (may_be_read(label) and could_be_read(label, body[:1024]))
 
 
 async def test_workers_give_the_same_text_as_this_process() -> None:

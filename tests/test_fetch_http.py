@@ -42,7 +42,7 @@ OUTCOMES = {
     "/gzip-bomb": "page_unsupported",
     "/broken-gzip": "page_server_error",
     "/gzip-cut-short": "page_server_error",
-    "/unknown-encoding": "page_unsupported",
+    "/falsely-brotli": "page_server_error",
     "/loop": "page_server_error",
     "/grow": "page_server_error",
     "/redirect-to-nowhere": "page_server_error",
@@ -357,7 +357,7 @@ async def test_requests_identify_the_fetcher(hostile: Server, make: Make) -> Non
     assert (
         headers["user-agent"].startswith("adjudge/") and "mailto:owner@example.org" in headers["user-agent"]
     )
-    assert headers["host"] == hostile.address and headers["accept-encoding"] == "gzip, deflate"
+    assert headers["host"] == hostile.address and headers["accept-encoding"] == "gzip, deflate, br, zstd"
     assert "cookie" not in headers
 
 
@@ -375,6 +375,26 @@ async def test_robots_txt_is_obeyed_on_request(make: Make) -> None:
         assert server.paths().count("/robots.txt") == 1 and "/private/a.html" not in server.paths()
         careless = await make(allow=[server.address]).read(server.url("/private/a.html"))
         assert careless.status == "read"
+
+
+@pytest.mark.parametrize(
+    ("headers", "before", "after"),
+    [
+        ((), b"\xef\xbb\xbf", b""),
+        (("Content-Encoding: utf-8",), b"", b""),
+        (("Content-Type: application/x-robots",), b"", b""),
+        ((), b"", b"\n# says nothing" * 1_000_000),
+    ],
+)
+async def test_rules_count_however_robots_txt_is_sent(
+    make: Make, headers: tuple[str, ...], before: bytes, after: bytes
+) -> None:
+    async def rules(to: Exchange) -> None:
+        await to.reply(before + b"User-agent: *\nDisallow: /private" + after, *headers, content_type="")
+
+    with Server(routes={"/robots.txt": rules}, otherwise=plain) as server:
+        page = await make(allow=[server.address], robots=True).read(server.url("/private"))
+    assert page.reason == "page_barred"
 
 
 async def test_missing_robots_txt_allows_and_failing_one_does_not(make: Make) -> None:

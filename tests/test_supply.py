@@ -34,7 +34,7 @@ def test_wheel_and_sdist_builds_are_reproducible(tmp_path):
 
 def test_every_locked_package_has_a_listed_licence():
     with (DEPLOY / "licences.csv").open(encoding="utf-8", newline="") as file:
-        listed = {row["Name"].lower().replace("_", "-"): row["License"] for row in csv.DictReader(file)}
+        listed = {re.sub(r"[-_.]+", "-", row["Name"].lower()): row["License"] for row in csv.DictReader(file)}
     lock = (DEPLOY / "requirements.lock").read_text()
     locked = re.findall(r"^([a-z0-9][a-z0-9.\-]*)==\S+(?: ; .*)? \\$", lock, re.MULTILINE)
     assert [name for name in locked if listed.get(name, "UNKNOWN") == "UNKNOWN"] == []
