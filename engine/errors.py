@@ -3,7 +3,7 @@
     UsageError              what the user gave cannot be used: exit code 2
         ConfigError         a configuration (`config/settings.py`)
             FormulaError    what a reward is computed from (`config/formula.py`)
-        FormatError         files of tasks or reports (`formats/dataset.py`)
+        FormatError         files of tasks or reports (`formats/rejected.py`)
     JudgeError              the judge cannot be used (`judges/errors.py`): exit code 1
     LimitReached            a run has spent what it may spend: exit code 1
     StoreError              the store cannot be read or written: exit code 1

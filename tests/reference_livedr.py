@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.engine.formats import livedrbench
+from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.livedrbench import encrypt
 from adjudge.scoring.livedrbench.livedr import Gold
 from adjudge.scoring.livedrbench.published import live_wordings
@@ -194,7 +195,7 @@ async def truths_by_code(repo: Path) -> dict[str, Any]:
 
 def truths_by_us(repo: Path, answers: Path) -> dict[str, Any]:
     """The same by our reader; `answers` are to all questions."""
-    dataset = livedrbench.read(repo / "questions.jsonl", [answers])
+    dataset = livedrbench.read(repo / "questions.jsonl", [InputFile(answers)])
     return {
         case.task.id: json.loads(bytes(case.gold("livedr", Gold).ground_truths)) for case in dataset.cases()
     }

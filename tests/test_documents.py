@@ -14,7 +14,7 @@ import pptx
 import pytest
 
 from adjudge.engine.formats import dr3, rigorous
-from adjudge.engine.formats.dataset import FormatError
+from adjudge.engine.formats.dataset import FormatError, InputFile
 from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
 from adjudge.scoring.dr3_eval.dr3 import Gold
 from tests.examples import shipped
@@ -160,7 +160,7 @@ class TestRigorousBench:
         rows = ['{"uid": 1, "query": "q", "qsr": [], "fak": [], "fdk": [], "tsl": []}', '{"uid": 2}', "{"]
         (tmp_path / "DrBench.jsonl").write_text("\n".join(rows))
         (tmp_path / "a.jsonl").write_text('{"uid": 1, "text": "t"}\n{"uid": 1}\n')
-        dataset = rigorous.read(tmp_path, [tmp_path / "a.jsonl"])
+        dataset = rigorous.read(tmp_path, [InputFile(tmp_path / "a.jsonl")])
         assert [(Path(r.file).name, r.line) for r in dataset.rejected] == [
             ("DrBench.jsonl", 2),
             ("DrBench.jsonl", 3),
@@ -174,7 +174,7 @@ class TestRigorousBench:
 
 class TestDR3Eval:
     def read(self, folder, *reports):
-        return dr3.read(folder, list(reports))
+        return dr3.read(folder, [InputFile(file) for file in reports])
 
     def test_example_is_read(self):
         dataset = self.read(shipped("dr3") / "datasets_en", *sorted(shipped("dr3").glob("results/*.jsonl")))

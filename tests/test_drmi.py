@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats.dataset import FormatError
+from adjudge.engine.formats.dataset import FormatError, InputFile
 from adjudge.engine.formats.drmi import read
 from adjudge.engine.runs.record import RunRecord
 from adjudge.judges import Answer, Judge, LexicalJudge, Question, ScriptedJudge, numbered
@@ -384,7 +384,7 @@ def test_any_title_or_url_is_parsed(text: str) -> None:
 
 
 def test_example_scores_with_the_lexical_judge() -> None:
-    dataset = read(EXAMPLE, sorted(EXAMPLE.glob("reports/*.jsonl")))
+    dataset = read(EXAMPLE, [InputFile(file) for file in sorted(EXAMPLE.glob("reports/*.jsonl"))])
     assert not dataset.rejected
     assert dataset.systems == ["osprey", "osprey (isolated)", "plover"]
     cards = {
@@ -451,7 +451,7 @@ def test_every_module_has_best_of_samples_and_a_frontier(tmp_path: Path) -> None
 
 
 def test_mode_is_kept_on_the_report() -> None:
-    dataset = read(EXAMPLE, sorted(EXAMPLE.glob("reports/*.jsonl")))
+    dataset = read(EXAMPLE, [InputFile(file) for file in sorted(EXAMPLE.glob("reports/*.jsonl"))])
     modes = {case.report.system: case.report.mode for case in dataset.cases()}
     assert modes == {"osprey": "end_to_end", "osprey (isolated)": "isolated", "plover": "end_to_end"}
 
@@ -460,11 +460,11 @@ def test_bad_lines_are_rejected_and_missing_files_are_errors(tmp_path: Path) -> 
     papers, reports = tmp_path / "papers.jsonl", tmp_path / "s.jsonl"
     papers.write_text('{"id": "1", "question": "q"}\n{"id": 2}\n', encoding="utf-8")
     reports.write_text(json.dumps({"id": "1", "report": "r"}) + "\n[]\n", encoding="utf-8")
-    dataset = read(tmp_path, [reports])
+    dataset = read(tmp_path, [InputFile(reports)])
     assert [row.line for row in dataset.rejected] == [2, 2]
     assert [located.load().text for located in dataset.reports] == ["r"]
     with pytest.raises(FormatError, match="papers"):
-        read(tmp_path / "nowhere", [reports])
+        read(tmp_path / "nowhere", [InputFile(reports)])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

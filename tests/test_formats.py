@@ -12,7 +12,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
-from adjudge.engine.formats.dataset import Dataset, FormatError, load_dataset
+from adjudge.engine.formats.dataset import Dataset, FormatError, Given, load_dataset
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.statistics.build import build_leaderboard
 from tests.layouts import (
@@ -329,7 +329,7 @@ def test_missing_references_are_named_as_the_cause(tmp_path: Path) -> None:
 def test_system_is_named_beside_its_files(tmp_path: Path) -> None:
     folder = bench(tmp_path, "x/one.jsonl", "x/two.jsonl")
     one, two = (str(folder / "data/x" / name) for name in ("one.jsonl", "two.jsonl"))
-    found = load_dataset("deepresearch-bench", str(folder), [(one, "gpt-5"), two])
+    found = load_dataset("deepresearch-bench", str(folder), [Given(one, "gpt-5"), two])
     assert found.systems == ["gpt-5", "two"]
     assert {case.report.identity for case in found.cases()} == {
         ("gpt-5", "1", 0), ("gpt-5", "2", 0), ("two", "1", 0), ("two", "2", 0),
@@ -339,13 +339,15 @@ def test_system_is_named_beside_its_files(tmp_path: Path) -> None:
 def test_runs_of_one_system_are_its_samples(tmp_path: Path) -> None:
     """In the order of the numbers in their names; files without a common task are one run."""
     folder = bench(tmp_path, *(f"x/run_{number}.jsonl" for number in range(1, 12)))
-    found = load_dataset("deepresearch-bench", str(folder), [(str(folder / "data/x/run_*.jsonl"), "onyx")])
+    found = load_dataset(
+        "deepresearch-bench", str(folder), [Given(str(folder / "data/x/run_*.jsonl"), "onyx")]
+    )
     samples = {case.report.sample: case.report.text for case in found.cases()}
     assert samples == {number: f"x/run_{number + 1}.jsonl" for number in range(11)}
     parts = [tmp_path / "p/1.jsonl", tmp_path / "p/2.jsonl"]
     for number, part in enumerate(parts, 1):
         lines(part, [{"id": number, "article": "x"}])
-    found = load_dataset("deepresearch-bench", str(folder), [(str(part), "onyx") for part in parts])
+    found = load_dataset("deepresearch-bench", str(folder), [Given(str(part), "onyx") for part in parts])
     assert [(report.task_id, report.sample) for report in found.reports] == [("1", 0), ("2", 0)]
 
 
@@ -354,7 +356,7 @@ def test_file_of_several_systems_cannot_be_one_system(tmp_path: Path) -> None:
     rows = [{"task_id": "1", "system": name, "text": "x"} for name in "ab"]
     lines(tmp_path / "reports.jsonl", rows)
     with pytest.raises(FormatError, match=r"several systems \(a, b\), which cannot all be 'c'"):
-        load_dataset("adjudge", str(tasks), [(str(tmp_path / "reports.jsonl"), "c")])
+        load_dataset("adjudge", str(tasks), [Given(str(tmp_path / "reports.jsonl"), "c")])
 
 
 def test_configuration_names_systems_beside_files(tmp_path: Path) -> None:
@@ -365,8 +367,11 @@ def test_configuration_names_systems_beside_files(tmp_path: Path) -> None:
     config = RunConfig.load(file)
     assert chosen_dataset(config).systems == ["b"]
     assert RunConfig.of(msgspec.to_builtins(config)) == config
-    file.write_text("tasks: tasks.jsonl\nreports: [{path: r/*.jsonl}]\n")
-    with pytest.raises(ConfigError, match=r"reports\[0\]: .*`system`"):
+    file.write_text("tasks: tasks.jsonl\nreports: [{system: b}]\n")
+    with pytest.raises(ConfigError, match=r"reports\[0\]: .*`path`"):
+        RunConfig.load(file)
+    file.write_text("tasks: tasks.jsonl\nreports: [{path: r/*.jsonl, fields: {txt: a}}]\n")
+    with pytest.raises(ConfigError, match=r"reports\[0\].fields.txt: unknown key; use 'text'"):
         RunConfig.load(file)
 
 

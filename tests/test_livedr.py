@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats.dataset import FormatError, load_dataset
+from adjudge.engine.formats.dataset import FormatError, InputFile, load_dataset
 from adjudge.engine.formats.livedrbench import CanaryError, decrypt, encrypt, read
 from adjudge.judges import Answer, Context, Judge, LexicalJudge, Question, ScriptedJudge, numbered
 from adjudge.prompts import PromptBook
@@ -617,7 +617,9 @@ def test_averages_state_their_coverage() -> None:
 
 
 def test_example_scores_with_the_lexical_judge() -> None:
-    dataset = read(EXAMPLE / "questions.jsonl", sorted(EXAMPLE.glob("predictions/*.json")))
+    dataset = read(
+        EXAMPLE / "questions.jsonl", [InputFile(file) for file in sorted(EXAMPLE.glob("predictions/*.json"))]
+    )
     assert not dataset.rejected
     assert {task.domain for task in dataset.tasks.values()} == set(CATEGORIES)
     cards = {
@@ -657,7 +659,7 @@ def test_parquet_and_json_lines_are_the_same_questions(tmp_path: Path) -> None:
     ]
     (tmp_path / "v1-full").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "v1-full" / "test-00000-of-00001.parquet")
-    predictions = sorted(EXAMPLE.glob("predictions/*.json"))
+    predictions = [InputFile(file) for file in sorted(EXAMPLE.glob("predictions/*.json"))]
     assert read(tmp_path, predictions).tasks == read(EXAMPLE / "questions.jsonl", predictions).tasks
 
 
@@ -670,7 +672,7 @@ def test_bad_rows_are_rejected_and_the_rest_is_read(tmp_path: Path) -> None:
     )
     predictions = tmp_path / "s.json"
     predictions.write_text('[{"key": 1, "preds": [["a"]]}, {"preds": 1}]', encoding="utf-8")
-    dataset = read(questions, [predictions])
+    dataset = read(questions, [InputFile(predictions)])
     assert list(dataset.tasks) == ["1"]
     assert [(Path(row.file).name, row.line) for row in dataset.rejected] == [
         ("questions.jsonl", 2),
@@ -685,8 +687,8 @@ def test_missing_files_are_format_errors(tmp_path: Path) -> None:
     predictions = tmp_path / "s.json"
     predictions.write_text("{}", encoding="utf-8")
     with pytest.raises(FormatError, match="no questions"):
-        read(tmp_path, [predictions])
-    with pytest.raises(FormatError, match="JSON list"):
+        read(tmp_path, [InputFile(predictions)])
+    with pytest.raises(FormatError, match="no `key`"):
         load_dataset("livedrbench", str(EXAMPLE / "questions.jsonl"), [str(predictions)])
 
 

@@ -130,7 +130,7 @@ def test_reports_with_other_names_are_rejected(tmp_path: Path) -> None:
     (folder / "wren" / "notes.md").write_text("x")
     (folder / "wren" / "qid_unknown_report.md").write_text("x")
     assert sorted(one.why.partition(";")[0] for one in loaded(folder).rejected) == [
-        "no task in its name",
+        "unknown task 'notes'",
         "unknown task 'unknown'",
     ]
 

@@ -8,7 +8,7 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats import dr3, livedrbench
-from adjudge.engine.formats.dataset import load_dataset
+from adjudge.engine.formats.dataset import InputFile, load_dataset
 from tests.grafting import own_code
 from tests.mock_openai import MockOpenAI
 from tests.reference_dr3 import dr3_folder, folder_by_code, folder_by_us
@@ -55,7 +55,9 @@ async def test_livedr_rows_are_evaluated_to_the_end(tmp_path: Path, preds) -> No
     questions = [row["question"] for row in rows]
     inferred = [{"question": one, "prediction": "I found:\n```json\n[[]]\n```"} for one in questions]
     (tmp_path / "wren.jsonl").write_text("".join(json.dumps(row) + "\n" for row in inferred))
-    dataset = livedrbench.read(repo / "questions.jsonl", [tmp_path / "tern.json", tmp_path / "wren.jsonl"])
+    dataset = livedrbench.read(
+        repo / "questions.jsonl", [InputFile(tmp_path / one) for one in ("tern.json", "wren.jsonl")]
+    )
     assert truths_by_us(repo, tmp_path / "wren.jsonl") == {row["key"]: row["ground_truths"] for row in rows}
     assert dataset.rejected == []
     reports = [str(tmp_path / "tern.json"), str(tmp_path / "wren.jsonl")]
@@ -102,7 +104,9 @@ def test_dr3_folder_names_what_it_cannot_read(tmp_path: Path) -> None:
     report.parent.mkdir(parents=True)
     report.write_bytes(b"\xff")
     (tmp_path / "final_report.md").write_text("R.")
-    dataset = dr3.read(base, [report, tmp_path / "final_report.md", tmp_path / "other.md"])
+    dataset = dr3.read(
+        base, [InputFile(one) for one in (report, tmp_path / "final_report.md", tmp_path / "other.md")]
+    )
     assert list(dataset.tasks) == ["1@32k"]
     task = dataset.tasks["1@32k"]
     gold_read = json.loads(bytes(task.gold["dr3"]))

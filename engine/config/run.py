@@ -220,13 +220,42 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     return made
 
 
+_Column = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class ReportFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The columns that hold the fields of reports, where a file names them otherwise."""
+
+    task_id: _Column = ""
+    """The id of the task."""
+    text: _Column = ""
+    """The report."""
+    system: _Column = ""
+    """The system that wrote it."""
+    sample: _Column = ""
+    """The number of the system's run."""
+    prompt: _Column = ""
+    """The question, by which a report without an id finds its task."""
+    citations: _Column = ""
+    """The citations, where they are apart from the text."""
+    trace: _Column = ""
+    """The agent's steps."""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that are given, by field."""
+        return {name: column for name, column in msgspec.structs.asdict(self).items() if column}
+
+
 class ReportFiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The files that match `path`, as the reports of `system`; several with the same tasks are its samples."""
+    """The files that match `path`; several runs of one `system` with the same tasks are its samples."""
 
     path: str
-    """Files, as a pattern."""
-    system: Annotated[str, msgspec.Meta(min_length=1)]
-    """The system that wrote these reports."""
+    """A file, a folder, a ZIP archive, or a pattern of these."""
+    system: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """The system that wrote these reports; without it, the one that they, their file or folder say."""
+    fields: ReportFields = ReportFields()
+    """The columns that hold the fields of reports."""
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +297,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The file of tasks, the folder of a published benchmark (see `format`), or `hf:OWNER/NAME[@REVISION]`. May be
     left out for rewards alone, whose rollouts then carry what they are judged by."""
     reports: list[str | ReportFiles] = []
-    """Files of reports: patterns, `hf:OWNER/NAME[@REVISION]`, or mappings of `path` and `system`."""
+    """Files of reports: patterns, `hf:OWNER/NAME[@REVISION]`, or mappings of `path`, `system` and `fields`."""
     format: str = "adjudge"
     """The layout of tasks and reports: `adjudge`, or the name of a published benchmark."""
     articles: Literal["raw", "cleaned"] | None = None
@@ -369,10 +398,6 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if config.reward is not None:
             config.check_reward()
         return config
-
-    def report_files(self) -> list[str | tuple[str, str]]:
-        """The patterns of `reports:`, with the system's name where one is given."""
-        return [one if isinstance(one, str) else (one.path, one.system) for one in self.reports]
 
     def rooted(self, folder: str) -> "RunConfig":
         """This configuration with its relative paths made relative to `folder`."""

@@ -1,31 +1,32 @@
 """`Dataset`, the input of an evaluation: tasks in memory, reports by their position in a file, and rejected lines."""
 
 import datetime
-import glob
 import hashlib
 import inspect
-import re
-from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeVar
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from adjudge.engine.errors import UsageError, nearest, unloadable
+from adjudge.engine.errors import nearest, unloadable
+from adjudge.engine.formats.columns import Columns, Prompts
+from adjudge.engine.formats.documents import MissingReader, read_report
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
-from adjudge.engine.formats.rejected import Rejected
-from adjudge.fetchers.urls import storable
+from adjudge.engine.formats.input_files import DOCUMENTS, KINDS, TABLES, Given, InputFile, by_number, matched
+from adjudge.engine.formats.records import UNREADABLE, Record, records
+from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.scoring.contract.case import Case, Report, Task
 
 __all__ = [
     "UNREADABLE",
     "Dataset",
     "FormatError",
+    "Given",
+    "InputFile",
     "Key",
     "Located",
     "Prompts",
@@ -40,14 +41,9 @@ T = TypeVar("T")
 Key = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 """An id as benchmarks publish it; a task's id is its text."""
 
-UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""The exceptions that reading an untrusted row raises."""
-
 ENTRY_POINTS = "adjudge.formats"
 
-
-class FormatError(UsageError):
-    """Input that leaves nothing to evaluate: the file or key, the problem, and what to do, in one line."""
+_log = logging.getLogger(__name__)
 
 
 class Line(Protocol):
@@ -58,29 +54,6 @@ class Line(Protocol):
 
 
 L = TypeVar("L", bound=Line)
-
-
-class Prompts:
-    """Finds tasks by their prompt; differences in white space do not matter."""
-
-    def __init__(self, tasks: Mapping[str, Task]) -> None:
-        self._asked: dict[str, list[str]] = {}
-        for task in tasks.values():
-            self._asked.setdefault(_words(task.prompt), []).append(task.id)
-
-    def of(self, prompt: str) -> list[str]:
-        """The tasks that ask exactly this."""
-        return self._asked.get(_words(prompt), [])
-
-    def check(self, task_id: str, prompt: str) -> None:
-        """Raise ValueError if `prompt` belongs to other tasks than `task_id`."""
-        owners = self.of(prompt) if prompt else []
-        if owners and task_id not in owners:
-            raise ValueError(f"a report for task {task_id!r} has the prompt of task {owners[0]!r}")
-
-
-def _words(prompt: str) -> str:
-    return " ".join(prompt.split())
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -145,29 +118,32 @@ class Dataset(msgspec.Struct, dict=True):
 def load_dataset(
     layout: str,
     tasks: str,
-    reports: Sequence[str | tuple[str, str]],
+    reports: Sequence[str | Given],
     articles: Literal["raw", "cleaned"] | None = None,
     date: datetime.date | None = None,
 ) -> Dataset:
     """The dataset of a configuration. Raises FormatError for missing files and for contradicting reports.
 
-    A pattern of `reports` with a system's name holds reports of this system, whatever its files say. Several such files
-    with the same tasks are the system's samples, numbered in order.
+    An entry of `reports` with a system's name holds reports of this system, whatever its files say. Several such runs
+    of the same tasks are the system's samples, numbered in order.
     """
-    patterns = [(one, "") if isinstance(one, str) else one for one in reports]
-    hub = {one: from_hub(one) for one in (tasks, *(pattern for pattern, _ in patterns)) if _is_on_hub(one)}
-    matched = [(_matched(pattern, hub), system) for pattern, system in patterns]
-    files = list(dict.fromkeys(file for found, _ in matched for file in found))
+    entries = [Given(one) if isinstance(one, str) else one for one in reports]
+    hub = {one: from_hub(one) for one in (tasks, *(entry.path for entry in entries)) if _is_on_hub(one)}
+    found: dict[str, InputFile] = {}
+    systems: dict[str, dict[str, InputFile]] = {}
+    for entry in entries:
+        for file in _on_hub(hub[entry.path], entry) if entry.path in hub else matched(entry):
+            found.setdefault(str(file), file)
+            if entry.system:
+                systems.setdefault(entry.system, {})[str(file)] = file
+    files = list(found.values())
     dataset = _read(
         layout, str(hub[tasks].place) if tasks in hub else tasks, files, articles=articles, date=date
     )
-    dataset.revisions = {address: found.commit for address, found in hub.items()}
-    systems: dict[str, list[str]] = {}
-    for found, system in matched:
-        if system:
-            systems.setdefault(system, []).extend(map(str, found))
-    for system, names in systems.items():
-        dataset.reports = _renamed(dataset.reports, system, list(dict.fromkeys(names)))
+    _say(files)
+    dataset.revisions = {address: data.commit for address, data in hub.items()}
+    for system, named in systems.items():
+        dataset.reports = _renamed(dataset.reports, system, list(named.values()))
     dataset.reports = _distinct(_with_task(dataset))
     if not dataset.reports:
         why = (
@@ -177,6 +153,11 @@ def load_dataset(
         )
         raise FormatError(f"reports: nothing is left to evaluate{why}")
     return dataset
+
+
+def _on_hub(data: HubData, entry: Given) -> list[InputFile]:
+    files = sorted(data.files, key=lambda file: by_number(str(file)))
+    return [InputFile(file, "", entry.fields) for file in files]
 
 
 def load_tasks(layout: str, tasks: str, date: datetime.date | None = None) -> dict[str, Task]:
@@ -205,7 +186,7 @@ _LACKS = {"articles": "has one form of articles", "date": "has no placeholders t
 """Why a format does not accept an option of the configuration."""
 
 
-def _read(layout: str, tasks: str, reports: list[Path], **options: object) -> Dataset:
+def _read(layout: str, tasks: str, reports: list[InputFile], **options: object) -> Dataset:
     if not tasks:
         raise FormatError("tasks: is missing; add the path of a file or folder of tasks")
     readers = _readers()
@@ -220,96 +201,76 @@ def _read(layout: str, tasks: str, reports: list[Path], **options: object) -> Da
     return read(Path(tasks), reports, **given)
 
 
-def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
-    """(line number, byte offset, row) of a JSON Lines file, or of a Parquet file (offset 0).
-
-    Invalid rows go to `rejected`.
-    """
-    if file.suffix == ".parquet":
-        yield from _of_table(file, kind, rejected)
-        return
-    decoder = msgspec.json.Decoder(kind)
-    try:
-        with file.open("rb") as lines:
-            offset = 0
-            for number, line in enumerate(lines, 1):
-                start, offset = offset, offset + len(line)
-                if number == 1 and line.startswith(BOM_UTF8):
-                    start, line = len(BOM_UTF8), line.removeprefix(BOM_UTF8)
-                if not line.strip():
-                    continue
-                try:
-                    line.decode()  # the decoder does not validate raw JSON within a row
-                    row = decoder.decode(line)
-                except UNREADABLE as error:
-                    rejected.append(Rejected.of(file, number, kind, error))
-                else:
-                    yield number, start, row
-    except OSError as error:
-        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
-
-
-def _of_table(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, int, T]]:
-    try:
-        table = pq.read_table(file).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise FormatError(f"{file}: cannot be read as Parquet: {error}") from error
-    for number, row in enumerate(table, 1):
+def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, T]]:
+    """(line number, row) of a file of rows in any form. Invalid rows go to `rejected`."""
+    decoder, lax = msgspec.json.Decoder(kind), msgspec.json.Decoder(kind, strict=False)
+    for record in records(InputFile(file), rejected):
         try:
-            stated = {name: value for name, value in row.items() if value is not None}
-            yield number, 0, msgspec.convert(stated, kind)
+            record.raw.decode()  # the decoder does not validate raw JSON within a row
+            row = (lax if record.is_text else decoder).decode(record.raw)
         except UNREADABLE as error:
-            rejected.append(Rejected.of(file, number, kind, error))
+            rejected.append(Rejected.of(file, record.line, kind, error))
+        else:
+            yield record.line, row
 
 
 def located(
-    file: Path, kind: type[L], rejected: list[Rejected], prompts: Prompts, report: Callable[[Path, L], Report]
+    file: InputFile,
+    kind: type[L],
+    rejected: list[Rejected],
+    tasks: Prompts,
+    report: Callable[[str, L], Report],
 ) -> Iterator[Located]:
-    """The reports of a JSON Lines file, `report(file, row)` for each row, read again from the file when needed.
+    """The reports of a file, each `report(system, row)`, where `system` is the one that the file is named after.
 
-    Reports in Parquet files are not read. Rows for which `report` raises ValueError, and those with another task's
-    prompt, go to `rejected`.
+    A document is one report. Lines on disk and documents are read again when needed, other rows kept. Rows for which
+    `report` raises ValueError, and those with another task's prompt, go to `rejected`.
     """
-    if file.suffix == ".parquet":
-        raise FormatError(f"reports: {file}: reports are not read from Parquet; write them as JSON Lines")
-    for line, offset, row in rows(file, kind, rejected):
+    columns = Columns(kind, file, tasks)
+
+    def made(record: Record) -> Report:
+        system, row = columns.row(record)
+        found = report(system, row)
+        tasks.check(found.task_id, row.prompt)
+        return found
+
+    def line(offset: int) -> Report:
+        with file.path.open("rb") as lines:
+            lines.seek(offset)
+            return made(Record(1, lines.readline()))
+
+    def document() -> Report:
+        return made(Record(0, columns.text_of(read_report(file))))
+
+    if file.suffix in DOCUMENTS:
         try:
-            made = report(file, row)
-            prompts.check(made.task_id, row.prompt)
+            yield Located.of(document(), f"{file}:0", document)
+        except MissingReader as error:
+            raise FormatError(str(error)) from error
         except UNREADABLE as error:
-            rejected.append(Rejected.of(file, line, kind, error))
+            rejected.append(Rejected(str(file), 0, str(error)[:300]))
+        return
+    if file.suffix not in TABLES:
+        why = "not a ZIP archive" if file.suffix == ".zip" else "unknown kind of file"
+        rejected.append(Rejected(str(file), 0, f"{why}; use one of {KINDS}"))
+        return
+    for record in records(file, rejected, tasks):
+        try:
+            found = made(record)
+        except UNREADABLE as error:
+            rejected.append(Rejected.of(file, record.line, kind, error))
         else:
-            yield Located.of(made, f"{file}:{line}", partial(_again, file, offset, kind, report))
+            again = None if record.offset is None else partial(line, record.offset)
+            yield Located.of(found, f"{file}:{record.line}", again)
 
 
-def _again(file: Path, offset: int, kind: type[L], report: Callable[[Path, L], Report]) -> Report:
-    with file.open("rb") as lines:
-        lines.seek(offset)
-        return report(file, msgspec.json.decode(lines.readline(), type=kind))
+def _renamed(reports: Sequence[Located], system: str, files: Sequence[InputFile]) -> list[Located]:
+    """`reports`, with those of `files` as `system`'s; where runs have the same tasks, each is a sample.
 
-
-def _matched(pattern: str, hub: Mapping[str, HubData]) -> list[Path]:
-    """The files of a pattern, numbers in their names in order of size."""
-    if pattern in hub:
-        return sorted(hub[pattern].files, key=lambda file: _by_number(str(file)))
-    files = glob.glob(pattern, recursive=True)  # noqa: PTH207 - patterns may be absolute
-    if not files:
-        raise FormatError(f"reports: {pattern} matches no file; correct the path or pattern")
-    for file in files:
-        if storable(file) != file:
-            raise FormatError(f"reports: {file!r} has a name that is not UTF-8; rename the file")
-    return [Path(file) for file in sorted(files, key=_by_number)]
-
-
-def _by_number(name: str) -> list[tuple[int, int, str]]:
-    parts = re.split(r"([0-9]{1,18})", name)
-    return [(1, int(part), part) if place % 2 else (0, 0, part) for place, part in enumerate(parts)]
-
-
-def _renamed(reports: Sequence[Located], system: str, files: Sequence[str]) -> list[Located]:
-    """`reports`, with those of `files` as `system`'s; where files have the same tasks, each is a sample."""
-    first = {file: place for place, file in enumerate(files)}
-    own = [one for one in reports if one.file in first]
+    A run is a file of rows, or the reports in one folder.
+    """
+    places = {str(file): file.place for file in files}
+    own = [one for one in reports if one.file in places]
     said: dict[str, str] = {}
     for one in own:
         if said.setdefault(one.file, one.system) != one.system:
@@ -317,13 +278,37 @@ def _renamed(reports: Sequence[Located], system: str, files: Sequence[str]) -> l
                 f"reports: {one.file} has the reports of several systems ({said[one.file]}, {one.system}), which "
                 f"cannot all be {system!r}; name the file without system:"
             )
+    runs = {one.file: places[one.file] if one.where.endswith(":0") else one.file for one in own}
+    first = {
+        run: place for place, run in enumerate(dict.fromkeys(runs[file] for file in places if file in runs))
+    }
     seen: dict[tuple[str, int], str] = {}
-    sampled = any(seen.setdefault((one.task_id, one.sample), one.file) != one.file for one in own)
+    sampled = any(seen.setdefault((one.task_id, one.sample), runs[one.file]) != runs[one.file] for one in own)
     width = 1 + max((one.sample for one in own), default=0)
     return [
-        one.named(system, one.sample + width * first[one.file] * sampled) if one.file in first else one
+        one.named(system, one.sample + width * first[runs[one.file]] * sampled) if one.file in places else one
         for one in reports
     ]
+
+
+def _say(files: Sequence[InputFile]) -> None:
+    """Log which columns were taken for what, in a line for all files that say the same."""
+    taken: dict[tuple[tuple[str, str], ...], list[InputFile]] = {}
+    for file in files:
+        if file.guessed:
+            taken.setdefault(tuple(sorted(file.guessed.items())), []).append(file)
+    for guessed, those in taken.items():
+        words = [
+            f"{column!r} as the {field}" if column else f"the file's name as the {field}"
+            for field, column in guessed
+        ]
+        more = f" and {len(those) - 1:,} more" if len(those) > 1 else ""
+        _say_once(f"reports: {those[0]}{more}: read {', '.join(words)}; fields: may say otherwise")
+
+
+@cache
+def _say_once(line: str) -> None:
+    _log.warning("%s", line)
 
 
 def _with_task(dataset: Dataset) -> Iterator[Located]:

@@ -25,7 +25,16 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Prompts, located, rows
+from adjudge.engine.formats.dataset import (
+    UNREADABLE,
+    Dataset,
+    FormatError,
+    InputFile,
+    Key,
+    Prompts,
+    located,
+    rows,
+)
 from adjudge.engine.formats.recorded import (
     Results,
     RunToWrite,
@@ -37,7 +46,7 @@ from adjudge.engine.formats.recorded import (
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import storable
-from adjudge.scoring.contract.case import Report, Task
+from adjudge.scoring.contract.case import Report, Sample, Task
 from adjudge.scoring.contract.reasons import CAUSES, Reason
 from adjudge.scoring.contract.scorecard import Bounds, Evidence, Partial, Scorecard, Value
 from adjudge.scoring.deepresearch_bench.fact import Fact, Pair, Seen, evidence_of, values_of
@@ -80,12 +89,13 @@ class Criteria(msgspec.Struct):
 class Article(msgspec.Struct):
     """A line of a system's file, or of reference.jsonl."""
 
-    id: Key
-    article: str
+    task_id: Key = msgspec.field(name="id")
+    text: str = msgspec.field(name="article")
     prompt: str = ""
+    sample: Sample = 0
 
 
-def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] | None = None) -> Dataset:
+def read(tasks: Path, reports: list[InputFile], articles: Literal["raw", "cleaned"] | None = None) -> Dataset:
     """The dataset of a published folder, with the systems of `reports`, or without any, all in the folder.
 
     Raises FormatError if the folder has no queries, or no articles of the chosen kind (raw or cleaned).
@@ -103,7 +113,7 @@ def read(tasks: Path, reports: list[Path], articles: Literal["raw", "cleaned"] |
     reference = _find(root, _REFERENCE)
     gold = _gold(_find(root, _CRITERIA), reference, rejected)
     query = _find(root, _QUERY)
-    queries = [row for _, _, row in rows(query, Query, rejected)] if query else _asked(root / _HUB)
+    queries = [row for _, row in rows(query, Query, rejected)] if query else _asked(root / _HUB)
     known = {
         str(row.id): Task(
             id=str(row.id),
@@ -125,9 +135,9 @@ def _asked(reports: Path) -> list[Query]:
     """The queries of the Hub set, which only its files of reports contain."""
     found: dict[str, Query] = {}
     for file in sorted(reports.glob("*.jsonl")):
-        for _, _, row in rows(file, Article, []):  # the reports' own reading names invalid lines
+        for _, row in rows(file, Article, []):  # the reports' own reading names invalid lines
             language = "zh" if _CHINESE.search(row.prompt) else "en"
-            found.setdefault(str(row.id), Query(id=row.id, prompt=row.prompt, language=language))
+            found.setdefault(str(row.task_id), Query(id=row.task_id, prompt=row.prompt, language=language))
     return list(found.values())
 
 
@@ -136,21 +146,22 @@ def _gold(
 ) -> dict[str, dict[str, msgspec.Raw | str]]:
     gold: dict[str, dict[str, msgspec.Raw | str]] = {}
     if criteria:
-        for _, _, row in rows(criteria, Criteria, rejected):
+        for _, row in rows(criteria, Criteria, rejected):
             gold[str(row.id)] = {
                 "dimension_weight": row.dimension_weight.copy(),
                 "criterions": row.criterions.copy(),
             }
     if reference:
-        for _, _, article in rows(reference, Article, rejected):
-            gold.setdefault(str(article.id), {})["reference"] = article.article
+        for _, article in rows(reference, Article, rejected):
+            gold.setdefault(str(article.task_id), {})["reference"] = article.text
     return gold
 
 
-def _systems(root: Path, articles: Literal["raw", "cleaned"] | None) -> list[Path]:
+def _systems(root: Path, articles: Literal["raw", "cleaned"] | None) -> list[InputFile]:
     """The files of the folder's systems, from the first place that has any."""
     for place in _ARTICLES[articles]:
-        found = [file for file in sorted((root / place).glob("*.jsonl")) if _is_system(file)]
+        every = [InputFile(file) for file in sorted((root / place).glob("*.jsonl"))]
+        found = [file for file in every if _is_system(file)]
         if found:
             return found
     if articles is not None:
@@ -158,11 +169,11 @@ def _systems(root: Path, articles: Literal["raw", "cleaned"] | None) -> list[Pat
     return []
 
 
-def _is_system(file: Path) -> bool:
+def _is_system(file: InputFile) -> bool:
     return file.stem not in _NOT_SYSTEMS and not file.stem.startswith(_REFERENCES)
 
 
-def _named(reports: list[Path], rejected: list[Rejected]) -> list[Path]:
+def _named(reports: list[InputFile], rejected: list[Rejected]) -> list[InputFile]:
     """The files of `reports:` without the benchmark's own ones; other references go to `rejected`."""
     rejected += [
         Rejected(str(file), 0, "a reference file is not a system; rename it if it holds a system's reports")
@@ -176,8 +187,8 @@ def _find(root: Path, names: tuple[str, ...]) -> Path | None:
     return next((root / name for name in names if (root / name).is_file()), None)
 
 
-def _report(file: Path, article: Article) -> Report:
-    return Report(task_id=str(article.id), system=file.stem, text=article.article)
+def _report(system: str, article: Article) -> Report:
+    return Report(task_id=str(article.task_id), system=system, sample=article.sample, text=article.text)
 
 
 RACE = "race"
@@ -211,7 +222,7 @@ class RaceRow(msgspec.Struct, frozen=True):
 
 def read_race(file: Path, system: str, results: Results) -> None:
     """Add the rows of `file` to `results`; those that are not results go to its rejected lines."""
-    for line, _, raw in rows(file, msgspec.Raw, results.rejected):
+    for line, raw in rows(file, msgspec.Raw, results.rejected):
         try:
             row = msgspec.json.decode(raw, type=RaceRow)
             card = scorecard((RACE, system, str(row.id), 0), row.values)
@@ -258,7 +269,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def read_judged(file: Path, system: str, criteria: dict[str, RaceGold], results: Results) -> None:
     """Add the rows of a `file` of judgements to `results`; the others go to its rejected lines."""
-    for line, _, raw in rows(file, msgspec.Raw, results.rejected):
+    for line, raw in rows(file, msgspec.Raw, results.rejected):
         try:
             row = msgspec.json.decode(raw, type=Judged)
             card = scorecard((RACE, system, str(row.id), 0), row.values(criteria.get(str(row.id))))
@@ -395,7 +406,7 @@ def read_fact(files: list[Path], system: str, results: Results) -> None:
     best: dict[tuple[str, int], tuple[FactRow, Scorecard, str, Path, int]] = {}
     for file in sorted(files, key=_step_of):
         given: dict[str, list[bytes]] = {}
-        for line, _, raw in rows(file, msgspec.Raw, results.rejected):
+        for line, raw in rows(file, msgspec.Raw, results.rejected):
             try:
                 row = msgspec.json.decode(raw, type=FactRow)
                 lines = [] if row.citations_deduped is None else evidence_of([tuple(row.pairs())])

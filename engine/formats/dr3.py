@@ -40,6 +40,7 @@ from adjudge.engine.formats.dataset import (
     UNREADABLE,
     Dataset,
     FormatError,
+    InputFile,
     Key,
     Located,
     Prompts,
@@ -137,11 +138,11 @@ class Checklist(msgspec.Struct):
     checklist: tuple[Requirement, ...] = ()
 
 
-def read_published(tasks: Path, reports: list[Path]) -> Dataset:
+def read_published(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of a published folder. Raises FormatError for a missing reader of files."""
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
-    for line, _, query in rows(tasks / QUERIES, Query, rejected):
+    for line, query in rows(tasks / QUERIES, Query, rejected):
         try:
             folder = tasks / query.key
         except ValueError as error:
@@ -155,7 +156,8 @@ def read_published(tasks: Path, reports: list[Path]) -> Dataset:
         raise FormatError(
             f"tasks: {tasks / QUERIES} names no task whose folder is there; give the data set's folder"
         )
-    return Dataset(known, [one for file in reports for one in _reports(file, rejected)], rejected)
+    named = (file for file in reports if file.is_named or file.name == REPORT)
+    return Dataset(known, [one for file in named for one in _reports(file.path, rejected)], rejected)
 
 
 def _published_tasks(folder: Path, query: Query, rejected: list[Rejected]) -> Iterator[Task]:
@@ -205,7 +207,7 @@ def _supportive(folder: Path, rejected: list[Rejected]) -> dict[str, PublishedPa
     """The supportive pages by title."""
     lines, whole = folder / "useful_search.jsonl", folder / "useful_search.json"
     if lines.exists():
-        pages = [page for _, _, page in rows(lines, PublishedPage, rejected)]
+        pages = [page for _, page in rows(lines, PublishedPage, rejected)]
     else:
         pages = list(_pages(whole, rejected)) if whole.exists() else []
     return {page.title: page for page in pages if page.title}
@@ -260,12 +262,11 @@ def _one(file: Path, kind: type[T], rejected: list[Rejected]) -> T | None:
 
 
 def _reports(file: Path, rejected: list[Rejected]) -> Iterator[Located]:
-    """The reports of a final_report.md, or of a folder that holds some."""
-    for found in sorted(file.rglob(REPORT)) if file.is_dir() else [file]:
-        try:
-            yield Located.of(_published_report(found), f"{found}:0", partial(_published_report, found))
-        except (OSError, *UNREADABLE) as error:
-            rejected.append(Rejected(str(found), 0, f"cannot be read: {error}"[:300]))
+    """The report of a final_report.md."""
+    try:
+        yield Located.of(_published_report(file), f"{file}:0", partial(_published_report, file))
+    except (OSError, *UNREADABLE) as error:
+        rejected.append(Rejected(str(file), 0, f"cannot be read: {error}"[:300]))
 
 
 def _published_report(file: Path) -> Report:
@@ -299,8 +300,8 @@ class Page(msgspec.Struct):
 class Row(msgspec.Struct):
     """A line of a system's file."""
 
-    id: str
-    report: str
+    task_id: Key = msgspec.field(name="id")
+    text: str = msgspec.field(name="report")
     size: str = ""
     citations: tuple[Citation, ...] = ()
     sample: Sample = 0
@@ -308,7 +309,7 @@ class Row(msgspec.Struct):
     prompt: str = ""
 
 
-def read(tasks: Path, reports: list[Path]) -> Dataset:
+def read(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of a folder of tasks with the systems of `reports`. Raises FormatError if either is missing.
 
     A user's file that cannot be read is rejected, but remains a source that a report should cite.
@@ -339,7 +340,7 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
     files = tuple(user_files(folder / "files", rejected))
     corpora: list[Path | None] = [*sorted((folder / "corpus").glob("*.jsonl"))]
     for corpus in corpora or [None]:
-        pages = [] if corpus is None else [page for _, _, page in rows(corpus, Page, rejected)]
+        pages = [] if corpus is None else [page for _, page in rows(corpus, Page, rejected)]
         size = "" if corpus is None else corpus.stem
         gold = Gold(
             user_files=files,
@@ -364,12 +365,12 @@ def _id(task: str, size: str) -> str:
     return f"{task}@{size}" if size else task
 
 
-def _report(file: Path, line: Row) -> Report:
+def _report(system: str, line: Row) -> Report:
     return Report(
-        task_id=_id(line.id, line.size),
-        system=file.stem,
+        task_id=_id(str(line.task_id), line.size),
+        system=system,
         sample=line.sample,
-        text=line.report,
+        text=line.text,
         citations=line.citations,
         seconds=line.seconds,
     )

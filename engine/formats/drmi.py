@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Prompts, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, InputFile, Key, Prompts, located, rows
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Amount, Citation, Count, Report, ReportUsage, Sample, Task
 from adjudge.scoring.drmi_bench.drmi import Gold
@@ -40,8 +40,8 @@ class Work(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True):
     """A line of a system's file."""
 
-    id: str
-    report: str
+    task_id: Key = msgspec.field(name="id")
+    text: str = msgspec.field(name="report")
     plan: tuple[str, ...] = ()
     evidence: tuple[Work, ...] = ()
     sample: Sample = 0
@@ -52,13 +52,13 @@ class Row(msgspec.Struct, frozen=True):
     prompt: str = ""
 
 
-def read(tasks: Path, reports: list[Path]) -> Dataset:
+def read(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the papers with the systems of `reports`. Raises FormatError if either is missing."""
     file = tasks / "papers.jsonl" if tasks.is_dir() else tasks
     if not file.is_file():
         raise FormatError(f"tasks: {file} does not exist; give papers.jsonl or its folder")
     rejected: list[Rejected] = []
-    known = {paper.id: _task(paper) for _, _, paper in rows(file, Paper, rejected)}
+    known = {paper.id: _task(paper) for _, paper in rows(file, Paper, rejected)}
     prompts = Prompts(known)
     found = [report for file in reports for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
@@ -76,12 +76,12 @@ def _task(paper: Paper) -> Task:
     )
 
 
-def _report(file: Path, line: Row) -> Report:
+def _report(system: str, line: Row) -> Report:
     return Report(
-        task_id=line.id,
-        system=file.stem if line.mode == END_TO_END else f"{file.stem} ({line.mode})",
+        task_id=str(line.task_id),
+        system=system if line.mode == END_TO_END else f"{system} ({line.mode})",
         sample=line.sample,
-        text=line.report,
+        text=line.text,
         plan=line.plan,
         evidence=tuple(
             Citation(url=f"https://doi.org/{work.doi}" if work.doi else work.url, title=work.title)

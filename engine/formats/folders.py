@@ -64,10 +64,10 @@ def read_deepresearch_bench(folder: Path, system: str | None, results: Results) 
         elif {"id", "dimension_weight", "criterions"} <= keys:
             criteria |= {
                 str(row.id): RaceGold(row.dimension_weight, row.criterions)
-                for _, _, row in rows(file, _Criteria, results.rejected)
+                for _, row in rows(file, _Criteria, results.rejected)
             }
         elif {"id", "prompt", "language"} <= keys:
-            for _, _, row in rows(file, Query, []):  # queries are not results
+            for _, row in rows(file, Query, []):  # queries are not results
                 results.tasks[str(row.id)] = Task(
                     id=str(row.id), prompt=row.prompt, language=row.language, domain=row.topic
                 )

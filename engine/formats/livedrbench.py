@@ -25,10 +25,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, Prompts, rows
+from adjudge.engine.formats.columns import Columns
+from adjudge.engine.formats.dataset import (
+    UNREADABLE,
+    Dataset,
+    FormatError,
+    InputFile,
+    Key,
+    Located,
+    Prompts,
+    rows,
+)
 from adjudge.engine.formats.recorded import (
     Results,
     RunToWrite,
@@ -37,6 +45,7 @@ from adjudge.engine.formats.recorded import (
     row_number,
     scorecard,
 )
+from adjudge.engine.formats.records import records
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import NULL, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -86,7 +95,7 @@ class Question(msgspec.Struct):
 class Prediction(msgspec.Struct):
     """A system's answer: slots in the form that the question wants, or prose alone."""
 
-    key: Key | None = None
+    task_id: Key | None = msgspec.field(default=None, name="key")
     question: str = ""
     preds: msgspec.Raw = NULL
     prediction: str | None = None
@@ -101,7 +110,7 @@ class Misc(msgspec.Struct):
     eval_info: msgspec.Raw = NULL
 
 
-def read(tasks: Path, reports: list[Path]) -> Dataset:
+def read(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the published questions with the systems of `reports`.
 
     Raises FormatError if there are no questions, or no reports are named.
@@ -109,7 +118,7 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
     for file in _files(tasks):
-        for line, question in _questions(file, rejected):
+        for line, question in rows(file, Question, rejected):
             try:
                 known[str(question.key)] = _task(question)
             except (CanaryError, *UNREADABLE) as error:
@@ -135,21 +144,6 @@ def _files(tasks: Path) -> list[Path]:
     )
 
 
-def _questions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Question]]:
-    if file.suffix != ".parquet":
-        yield from ((line, question) for line, _, question in rows(file, Question, rejected))
-        return
-    try:
-        table = pq.read_table(file)
-    except (OSError, pa.ArrowException) as error:
-        raise FormatError(f"{file}: cannot be read as Parquet: {error}") from error
-    for line, row in enumerate(table.to_pylist(), 1):
-        try:
-            yield line, msgspec.convert(row, Question)
-        except UNREADABLE as error:
-            rejected.append(Rejected.of(file, line, Question, error))
-
-
 def _task(question: Question) -> Task:
     truth = _opened(question.ground_truths, question.canary)
     misc = _opened(question.misc, question.canary) if question.misc else "{}"
@@ -171,17 +165,18 @@ def _opened(text: str, canary: str | None) -> str:
 
 
 def _system(
-    file: Path, known: dict[str, Task], prompts: Prompts, rejected: list[Rejected]
+    file: InputFile, known: dict[str, Task], prompts: Prompts, rejected: list[Rejected]
 ) -> Iterator[Located]:
     before, given = len(rejected), set()
-    for line, prediction in _predictions(file, rejected):
+    columns = Columns(Prediction, file, prompts)
+    for record in records(file, rejected):
         try:
-            report = _report(file, prediction, prompts)
+            report = _report(*columns.row(record), prompts)
         except UNREADABLE as error:
-            rejected.append(Rejected.of(file, line, Prediction, error))
+            rejected.append(Rejected.of(file, record.line, Prediction, error))
         else:
             given.add(report.task_id)
-            yield Located.of(report, f"{file}:{line}")
+            yield Located.of(report, f"{file}:{record.line}")
     if len(rejected) > before:
         return
     for task in known:
@@ -189,31 +184,9 @@ def _system(
             yield Located.of(Report(task_id=task, system=file.stem, text=""), f"{file}:0")
 
 
-def _predictions(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, Prediction]]:
-    if file.suffix == ".jsonl":
-        yield from ((line, prediction) for line, _, prediction in rows(file, Prediction, rejected))
-        return
-    try:
-        content = file.read_bytes()
-        content.decode()
-        listed = msgspec.json.decode(content, type=list[msgspec.Raw])
-    except OSError as error:
-        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
-    except UNREADABLE as error:
-        rejected.append(Rejected(str(file), 0, f"not a JSON list of predictions: {error}"))
-        return
-    for line, raw in enumerate(listed, 1):
-        try:
-            prediction = msgspec.json.decode(raw, type=Prediction)
-        except UNREADABLE as error:
-            rejected.append(Rejected.of(file, line, Prediction, error))
-        else:
-            yield line, prediction
-
-
-def _report(file: Path, row: Prediction, prompts: Prompts) -> Report:
+def _report(system: str, row: Prediction, prompts: Prompts) -> Report:
     """The report of a row. Raises MsgspecError or ValueError if its question or its answer cannot be read."""
-    task_id = str(row.key) if row.key is not None else _asked(row.question, prompts)
+    task_id = str(row.task_id) if row.task_id is not None else _asked(row.question, prompts)
     for prompt in (row.prompt, row.question):
         prompts.check(task_id, prompt)
     answer = _answer(row.preds)
@@ -221,7 +194,7 @@ def _report(file: Path, row: Prediction, prompts: Prompts) -> Report:
         raise ValueError("neither `preds` nor `text`")
     return Report(
         task_id=task_id,
-        system=file.stem,
+        system=system,
         text=row.text or row.prediction or ("" if answer == NULL else bytes(answer).decode()),
         answer=answer,
         trace=row.trace.copy(),
@@ -279,7 +252,7 @@ def read_results(file: Path, system: str, results: Results) -> None:
 
 def _raw_rows(file: Path, rejected: list[Rejected]) -> Iterator[tuple[int, msgspec.Raw]]:
     if file.suffix == ".jsonl":
-        yield from ((line, raw) for line, _, raw in rows(file, msgspec.Raw, rejected))
+        yield from ((line, raw) for line, raw in rows(file, msgspec.Raw, rejected))
         return
     try:
         content = file.read_bytes()

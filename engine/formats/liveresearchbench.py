@@ -8,16 +8,15 @@ reference system's reports, in a folder `reference_reports` (or `data/reference_
 
 import datetime
 import re
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Located, rows
-from adjudge.engine.formats.documents import DocumentError, read_source
+from adjudge.engine.formats import own
+from adjudge.engine.formats.dataset import Dataset, FormatError, InputFile, Key, Prompts, rows
+from adjudge.engine.formats.documents import read_source
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.scoring.contract.case import Report, Task
+from adjudge.scoring.contract.case import Task
 from adjudge.scoring.rubrics.liveresearchbench import LiveGold
 
 _FILES = (
@@ -46,7 +45,7 @@ class Question(msgspec.Struct):
     language: str = "en"
 
 
-def read(tasks: Path, reports: list[Path], date: datetime.date | None = None) -> Dataset:
+def read(tasks: Path, reports: list[InputFile], date: datetime.date | None = None) -> Dataset:
     """The dataset of the questions with `reports`, placeholders filled for `date`. Raises FormatError."""
     found = (file for pattern in _FILES for file in sorted(tasks.glob(pattern)))
     file = next(found, tasks) if tasks.is_dir() else tasks
@@ -54,12 +53,13 @@ def read(tasks: Path, reports: list[Path], date: datetime.date | None = None) ->
         raise FormatError(f"tasks: {tasks} has no file of questions; give it or its folder")
     rejected: list[Rejected] = []
     questions: dict[str, list[Question]] = {}
-    for _, _, row in rows(file, Question, rejected):
+    for _, row in rows(file, Question, rejected):
         questions.setdefault(str(row.qid), []).append(row)
     found = (path for name in _REFERENCES for path in sorted((file.parent / name).glob("qid_*_report.*")))
     references = {match[1]: path for path in found if (match := _REPORT.fullmatch(path.stem))}
     known = {qid: _task(file, qid, each, references.get(qid), date) for qid, each in questions.items()}
-    return Dataset(known, list(_reports(reports, rejected)), rejected)
+    prompts = Prompts(known)
+    return Dataset(known, [one for file in reports for one in own.reports(file, prompts, rejected)], rejected)
 
 
 def _task(
@@ -99,19 +99,3 @@ def _filled(file: Path, qid: str, text: str, date: datetime.date | None) -> str:
 
 def _shown(date: datetime.date) -> str:
     return f"{_MONTHS[date.month - 1]} {date.day:02d}, {date.year}"
-
-
-def _reports(files: list[Path], rejected: list[Rejected]) -> Iterator[Located]:
-    for file in files:
-        try:
-            yield Located.of(_report(file), f"{file}:0", partial(_report, file))
-        except DocumentError as error:
-            rejected.append(Rejected(str(file), 0, str(error).removeprefix(f"{file}: ")))
-
-
-def _report(file: Path) -> Report:
-    """The report in a file. Raises DocumentError."""
-    match = _REPORT.fullmatch(file.stem)
-    if match is None:
-        raise DocumentError(f"{file}: no task in its name; rename it to qid_ID_report{file.suffix}")
-    return Report(task_id=match[1], system=file.parent.name, text=read_source(file).text)

@@ -1,28 +1,47 @@
-"""Our own layout, `adjudge`: a JSON Lines file of tasks, or the folder of `tasks.jsonl`, and files of reports.
+"""Our own layout, `adjudge`: a file of tasks, or the folder of `tasks.jsonl`, and files of reports in any form.
 
-A file of reports may hold many systems.
+A file of reports may hold many systems. A document is the report of the system that its folder is named after, for the
+task that it is named after: `SYSTEM/TASK.md`, or `SYSTEM/TASK-K.md` for the K-th sample.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Located, Prompts, located, rows
+import msgspec
+
+from adjudge.engine.formats.dataset import (
+    Dataset,
+    FormatError,
+    InputFile,
+    Key,
+    Located,
+    Prompts,
+    located,
+    rows,
+)
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Report, Task
 
 
 class Row(Report, frozen=True, kw_only=True):
-    """A line of a file of reports."""
+    """A row of a file of reports."""
 
     prompt: str = ""
 
 
-def read(tasks: Path, files: list[Path]) -> Dataset:
+class TaskRow(Task, frozen=True, kw_only=True):
+    """A row of a file of tasks, whose id may be a number."""
+
+    id: Key  # type: ignore[assignment]
+
+
+def read(tasks: Path, files: list[InputFile]) -> Dataset:
     """The dataset of a file of tasks and files of reports. Raises FormatError if a file is unreadable."""
     tasks = tasks / "tasks.jsonl" if tasks.is_dir() else tasks
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
-    for line, _, task in rows(tasks, Task, rejected):
+    for line, row in rows(tasks, TaskRow, rejected):
+        task = Task(**{**msgspec.structs.asdict(row), "id": str(row.id)})
         if known.setdefault(task.id, task) != task:
             raise FormatError(
                 f"{tasks}:{line}: task {task.id!r} was given before with other content; use distinct ids"
@@ -32,11 +51,11 @@ def read(tasks: Path, files: list[Path]) -> Dataset:
     return Dataset(known, found, rejected)
 
 
-def reports(file: Path, prompts: Prompts, rejected: list[Rejected]) -> Iterator[Located]:
+def reports(file: InputFile, prompts: Prompts, rejected: list[Rejected]) -> Iterator[Located]:
     """The reports of a file."""
     return located(file, Row, rejected, prompts, _report)
 
 
-def _report(_: Path, row: Row) -> Report:
+def _report(_: str, row: Row) -> Report:
     fields = {name: getattr(row, name) for name in Report.__struct_fields__}
     return Report(**fields)

@@ -1,12 +1,15 @@
-"""`Rejected`: a line of input that was left out."""
-
-from pathlib import Path
+"""`Rejected`, a line of input that was left out, and `FormatError`, input that leaves nothing to evaluate."""
 
 import msgspec
 
+from adjudge.engine.errors import UsageError
 from adjudge.fetchers.urls import storable
 
 _MAX_WHY = 300
+
+
+class FormatError(UsageError):
+    """Input that leaves nothing to evaluate: the file or key, the problem, and what to do, in one line."""
 
 
 class Rejected(msgspec.Struct, frozen=True):
@@ -17,7 +20,7 @@ class Rejected(msgspec.Struct, frozen=True):
     why: str
 
     @classmethod
-    def of(cls, file: Path, line: int, kind: type[object], error: Exception) -> "Rejected":
+    def of(cls, file: object, line: int, kind: type[object], error: Exception) -> "Rejected":
         """The rejection of a line that is not a `kind`, as `error` says."""
         name = "row" if kind.__name__.endswith("Row") else kind.__name__.lower()
         return cls(str(file), line, storable(f"invalid {name}: {error}"[:_MAX_WHY]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.dataset import Dataset, FormatError, Key, Prompts, located, rows
+from adjudge.engine.formats.dataset import Dataset, FormatError, InputFile, Key, Prompts, located, rows
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.scoring.contract.case import Citation, Count, Report, ReportUsage, Sample, Task
 
@@ -41,7 +41,7 @@ class Annotation(msgspec.Struct):
 class Row(msgspec.Struct):
     """A line of a system's log."""
 
-    uid: Key
+    task_id: Key = msgspec.field(name="uid")
     text: str
     annotations: list[str | Annotation] = []
     input_tokens: Count | None = None
@@ -51,7 +51,7 @@ class Row(msgspec.Struct):
     prompt: str = ""
 
 
-def read(tasks: Path, reports: list[Path]) -> Dataset:
+def read(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the queries with the logs of `reports`, or without any, of all logs beside the queries.
 
     Raises FormatError if either is missing.
@@ -60,9 +60,9 @@ def read(tasks: Path, reports: list[Path]) -> Dataset:
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise FormatError(f"tasks: {tasks} holds no queries; give {_QUERIES[0]} or its folder")
-    systems = reports or sorted(file.parent.glob("Log_*.jsonl"))
+    systems = reports or [InputFile(log) for log in sorted(file.parent.glob("Log_*.jsonl"))]
     rejected: list[Rejected] = []
-    known = {str(query.uid): _task(query) for _, _, query in rows(file, Query, rejected)}
+    known = {str(query.uid): _task(query) for _, query in rows(file, Query, rejected)}
     prompts = Prompts(known)
     found = [report for file in systems for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
@@ -79,13 +79,13 @@ def _task(query: Query) -> Task:
     )
 
 
-def _report(file: Path, line: Row) -> Report:
+def _report(system: str, line: Row) -> Report:
     usage = ReportUsage(
         total_tokens=line.total_tokens, input_tokens=line.input_tokens, retrieved=line.retrieved
     )
     return Report(
-        task_id=str(line.uid),
-        system=file.stem.removeprefix("Log_"),
+        task_id=str(line.task_id),
+        system=system.removeprefix("Log_"),
         sample=line.sample,
         text=line.text,
         citations=tuple(map(_citation, line.annotations)),

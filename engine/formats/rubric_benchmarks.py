@@ -1,8 +1,7 @@
 """Rubric benchmarks as published: DRACO, DeepResearch Bench II, HealthBench and ResearchRubrics.
 
-Tasks are a JSON Lines file, or its folder, one task per line. Reports are documents or our own layout: a document is
-`SYSTEM/ID.md`, where ID is the task's, or `SYSTEM/idx-ID.md`; .txt, .html, .pdf and .docx are read too, and `ID-K` is
-the system's K-th report. A .jsonl file holds reports in our own layout.
+Tasks are a JSON Lines file, or its folder, one task per line. Reports are in our own layout (`engine/formats/own.py`);
+documents may also be named `SYSTEM/idx-ID.md`.
 
 DRACO, `test.jsonl`: id, domain, problem, answer. `answer` is JSON text: sections, each with an id and its criteria (id,
 requirement, weight). A criterion's section is its tag.
@@ -19,31 +18,25 @@ ResearchRubrics, `processed_data.jsonl`: sample_id, prompt, domain, rubrics (cri
 criterion's axis is its tag.
 """
 
-import re
-from collections.abc import Callable, Container, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from adjudge.engine.formats import own
-from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, Key, Located, Prompts, rows
-from adjudge.engine.formats.documents import DocumentError, MissingReader, read_source
+from adjudge.engine.formats.dataset import UNREADABLE, Dataset, FormatError, InputFile, Key, Prompts, rows
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.formats.rubric_rows import as_criteria
-from adjudge.scoring.contract.case import Report, Task
+from adjudge.scoring.contract.case import Task
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.drb2 import Gold
 
 R = TypeVar("R")
 
-DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".pdf", ".docx"})
-_SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
-
 
 def read_set(
-    tasks: Path, names: Sequence[str], kind: type[R], task: Callable[[R], Task], reports: Sequence[Path]
+    tasks: Path, names: Sequence[str], kind: type[R], task: Callable[[R], Task], reports: Sequence[InputFile]
 ) -> Dataset:
     """The dataset of the file `tasks`, or of the first of `names` in that folder, with `reports`.
 
@@ -54,7 +47,7 @@ def read_set(
         raise FormatError(f"tasks: {tasks} has no {names[0]}; give that file or its folder")
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
-    for line, _, row in rows(file, kind, rejected):
+    for line, row in rows(file, kind, rejected):
         try:
             made = task(row)
         except UNREADABLE as error:
@@ -65,7 +58,7 @@ def read_set(
                 f"{file}:{line}: task {made.id!r} was given before with other content; use distinct ids"
             )
     prompts = Prompts(known)
-    found = [one for report in reports for one in _reports(report, known, prompts, rejected)]
+    found = [one for report in reports for one in own.reports(report, prompts, rejected)]
     return Dataset(known, found, rejected)
 
 
@@ -80,36 +73,6 @@ def _row(criterion: Criterion) -> dict[str, object]:
     return {name: value for name, value in row.items() if value not in (None, "", ())}
 
 
-def _reports(
-    file: Path, known: Container[str], prompts: Prompts, rejected: list[Rejected]
-) -> Iterator[Located]:
-    if file.suffix.lower() == ".jsonl":
-        yield from own.reports(file, prompts, rejected)
-        return
-    try:
-        if file.suffix.lower() not in DOCUMENTS:
-            raise DocumentError(
-                f"{file}: unknown kind of document; use one of {', '.join(sorted(DOCUMENTS))}"
-            )
-        report = _document(file, known)
-    except MissingReader as error:
-        raise FormatError(str(error)) from error
-    except DocumentError as error:
-        rejected.append(Rejected(str(file), 0, str(error).removeprefix(f"{file}: ")))
-    else:
-        yield Located.of(report, f"{file}:0", partial(_document, file, known))
-
-
-def _document(file: Path, known: Container[str]) -> Report:
-    """The report in a document. Raises DocumentError."""
-    task, sample = file.stem.removeprefix("idx-"), 0
-    numbered = _SAMPLE.fullmatch(task)
-    if task not in known and numbered is not None:
-        task, sample = numbered[1], int(numbered[2])
-    text = read_source(file).text
-    return Report(task_id=task, system=file.parent.name, sample=sample, text=text)
-
-
 class Row(msgspec.Struct):
     """A line of tasks_and_rubrics.jsonl."""
 
@@ -120,7 +83,7 @@ class Row(msgspec.Struct):
     theme: str = ""
 
 
-def read_deepresearch_bench_2(tasks: Path, reports: list[Path]) -> Dataset:
+def read_deepresearch_bench_2(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the published tasks with `reports`. Raises FormatError."""
     return read_set(tasks, ("tasks_and_rubrics.jsonl",), Row, _bench_2_task, reports)
 
@@ -166,7 +129,7 @@ class Answer(msgspec.Struct):
     sections: list[Section]
 
 
-def read_draco(tasks: Path, reports: list[Path]) -> Dataset:
+def read_draco(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the published tasks with `reports`. Raises FormatError."""
     return read_set(tasks, ("test.jsonl",), Problem, _draco_task, reports)
 
@@ -202,7 +165,7 @@ class Example(msgspec.Struct):
     example_tags: list[str] = []
 
 
-def read_healthbench(tasks: Path, reports: list[Path]) -> Dataset:
+def read_healthbench(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the published examples with the responses of `reports`. Raises FormatError."""
     return read_set(tasks, _FILES, Example, _healthbench_task, reports)
 
@@ -235,7 +198,7 @@ class Sample(msgspec.Struct):
     domain: str = ""
 
 
-def read_researchrubrics(tasks: Path, reports: list[Path]) -> Dataset:
+def read_researchrubrics(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the published tasks with `reports`. Raises FormatError."""
     return read_set(tasks, ("processed_data.jsonl",), Sample, _researchrubrics_task, reports)
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from adjudge.engine.config.run import RunConfig, Select
 from adjudge.engine.errors import UsageError, nearest
-from adjudge.engine.formats.dataset import Dataset, load_dataset, load_tasks
+from adjudge.engine.formats.dataset import Dataset, Given, load_dataset, load_tasks
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store.scorecards import RIVAL
 from adjudge.scoring.contract.case import Task
@@ -30,7 +30,11 @@ def chosen_dataset(config: RunConfig) -> Dataset:
 
     Raises UsageError.
     """
-    dataset = load_dataset(config.format, config.tasks, config.report_files(), config.articles, config.date)
+    entries = [
+        Given(one) if isinstance(one, str) else Given(one.path, one.system or "", one.fields.named)
+        for one in config.reports
+    ]
+    dataset = load_dataset(config.format, config.tasks, entries, config.articles, config.date)
     select = config.select
     if not select.words:
         return dataset

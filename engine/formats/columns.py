@@ -1,0 +1,211 @@
+"""Which column of a file of reports is which field: as `fields:` says, as the layout says, or by its usual names."""
+
+import re
+from collections.abc import Container, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from adjudge.engine.errors import nearest
+from adjudge.engine.formats.input_files import InputFile
+from adjudge.engine.formats.records import Raws, Record
+from adjudge.scoring.contract.case import Task
+
+__all__ = ["Columns", "Prompts"]
+
+K = TypeVar("K")
+
+
+class Prompts(Container[str]):
+    """Finds tasks by their prompt, whatever its white space; it contains the ids of all tasks."""
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self._ids = tasks.keys()
+        self._asked: dict[str, list[str]] = {}
+        for task in tasks.values():
+            self._asked.setdefault(_words(task.prompt), []).append(task.id)
+
+    def __contains__(self, task_id: object) -> bool:
+        return task_id in self._ids
+
+    def of(self, prompt: str) -> list[str]:
+        """The tasks that ask exactly this."""
+        return self._asked.get(_words(prompt), [])
+
+    def check(self, task_id: str, prompt: str) -> None:
+        """Raise ValueError if `prompt` belongs to other tasks than `task_id`."""
+        owners = self.of(prompt) if prompt else []
+        if owners and task_id not in owners:
+            raise ValueError(f"a report for task {task_id!r} has the prompt of task {owners[0]!r}")
+
+
+def _words(prompt: str) -> str:
+    return " ".join(prompt.split())
+
+
+# Names that columns have in files of reports, where they have not the layout's own.
+_TASK = ("id", "task", "idx", "qid", "uid", "query_id", "question_id", "prompt_id", "task_idx", "key")
+_TEXT = (
+    "text",
+    "article",
+    "response",
+    "report",
+    "final_report",
+    "output",
+    "answer",
+    "prediction",
+    "completion",
+)
+_SYSTEM = ("model", "model_name", "system_name", "agent")
+_PROMPT = ("prompt", "question", "query", "task")
+_SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
+_ROUND = re.compile(rb"\s*(-?[0-9]{1,300})(?:\.0{1,300})?\s*")
+_NAMED = 12  # columns that a message names
+
+
+class Columns(Generic[K]):
+    """Reads the rows of a file as `kind`, a struct whose attributes are fields and are encoded under columns' names.
+
+    A row without a task is that of the task with its prompt, or that its file is named after; one without a system is
+    that of the system which its file is named after, or where the file is one report, its folder.
+    """
+
+    def __init__(self, kind: type[K], file: InputFile, tasks: Prompts) -> None:
+        fields = msgspec.structs.fields(kind)  # type: ignore[arg-type]
+        self._columns = {field.name: field.encode_name for field in fields}
+        self._required = {field.name for field in fields if field.required}
+        self._decoder = msgspec.json.Decoder(kind)
+        self._lax = msgspec.json.Decoder(kind, strict=False)
+        self._file, self._tasks = file, tasks
+
+    def text_of(self, text: str) -> bytes:
+        """A row that is only a text."""
+        return msgspec.json.encode({self._columns["text"]: text})
+
+    def row(self, record: Record) -> tuple[str, K]:
+        """The system that the file is named after or says, and the row. Raises ValueError and MsgspecError."""
+        record.raw.decode()  # the decoder does not validate raw JSON within a row
+        if record.line and not (self._file.fields or record.is_text or record.task):
+            try:
+                return self._file.stem, self._decoder.decode(record.raw)
+            except msgspec.ValidationError:
+                pass  # its columns may have other names
+        row: Raws = msgspec.json.decode(record.raw, type=Raws)
+        system = self._renamed(row, record)
+        decoder = self._lax if record.is_text else self._decoder
+        return system, decoder.decode(msgspec.json.encode(row))
+
+    def _renamed(self, row: Raws, record: Record) -> str:
+        """Put the fields of `row` under the layout's names; the system."""
+        given = self._given(row)
+        if record.is_text:
+            _typed(row, self._columns)
+        if record.task:
+            row.setdefault(self._columns["task_id"], _raw(record.task))
+        if "text" in self._required and self._columns["text"] not in row:
+            self._guess("text", row, [name for name in _TEXT if _is_text(row.get(name))])
+        if "task_id" in self._required:
+            self._find_task(row, record)
+        system = given or (self._file.stem if record.line else self._file.folder)
+        if "system" in self._required and self._columns["system"] not in row:
+            models = [name for name in _SYSTEM if _is_text(row.get(name))]
+            if len(models) == 1:
+                self._guess("system", row, models)
+            else:
+                row[self._columns["system"]] = _raw(system)
+                if record.line:
+                    self._file.guessed["system"] = ""
+        return system
+
+    def _given(self, row: Raws) -> str:
+        """Put the columns that `fields:` names under the layout's names; the system, where the layout has none."""
+        columns = self._file.fields
+        for field, column in columns.items():
+            if column not in row:
+                raise ValueError(f"no column {column!r} (fields: {field}); {nearest(column, row)}")
+            if field not in self._columns and field != "system":
+                raise ValueError(f"fields: {field}: this format does not read it; leave it out")
+        values = {self._columns.get(field, ""): row[column] for field, column in columns.items()}
+        for column in columns.values():
+            row.pop(column, None)
+        system = values.pop("", None)
+        row.update(values)
+        return "" if system is None else msgspec.json.decode(system, type=str)
+
+    def _guess(self, field: str, row: Raws, columns: list[str]) -> None:
+        """Take the only one of `columns` as `field`. Raises ValueError for none, and for several."""
+        if not columns:
+            there = ", ".join(map(repr, list(row)[:_NAMED]))
+            raise ValueError(
+                f"no {self._columns[field]!r}; say which of {there} is the {field}: fields: {{{field}: NAME}}"
+            )
+        if len({bytes(row[name]) for name in columns}) > 1:
+            raise ValueError(
+                f"{' or '.join(map(repr, columns))} may be the {field}; say which: fields: {{{field}: NAME}}"
+            )
+        row[self._columns[field]] = row.pop(columns[0])
+        self._file.guessed[field] = columns[0]
+
+    def _find_task(self, row: Raws, record: Record) -> None:
+        column = self._columns["task_id"]
+        if column not in row:
+            known = [name for name in _TASK if name in row and _number_as_text(row[name]) in self._tasks]
+            prompts = [name for name in _PROMPT if len(self._asked(row.get(name))) == 1]
+            if known:
+                self._guess("task_id", row, known)
+            elif prompts:
+                row[column] = _raw(self._asked(row[prompts[0]])[0])
+                if prompts[0] != "prompt":
+                    self._file.guessed["prompt"] = prompts[0]
+            elif not record.line:
+                task, sample = self._named_after()
+                row[column] = _raw(task)
+                if "sample" in self._columns:
+                    row.setdefault(self._columns["sample"], _raw(sample))
+            else:
+                self._guess("task_id", row, [name for name in _TASK if name in row][:1])
+        row[column] = _raw(_number_as_text(row[column])) if _ROUND.fullmatch(row[column]) else row[column]
+
+    def _asked(self, raw: msgspec.Raw | None) -> list[str]:
+        return self._tasks.of(msgspec.json.decode(raw, type=str)) if raw is not None and _is_text(raw) else []
+
+    def _named_after(self) -> tuple[str, int]:
+        """The task and sample that the file's name says: `ID`, `ID-K`, `idx-ID` or `qid_ID_report`."""
+        stem = self._file.stem
+        bare = stem.removeprefix("idx-").removeprefix("qid_").removesuffix("_report")
+        for name in (stem, bare):
+            if name in self._tasks:
+                return name, 0
+            if (numbered := _SAMPLE.fullmatch(name)) is not None and numbered[1] in self._tasks:
+                return numbered[1], int(numbered[2])
+        return bare, 0
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _is_text(raw: msgspec.Raw | None) -> bool:
+    return raw is not None and bytes(raw).lstrip()[:1] == b'"'
+
+
+def _number_as_text(raw: msgspec.Raw) -> str:
+    """A text, or a whole number as text; "" for anything else."""
+    if (number := _ROUND.fullmatch(raw)) is not None:
+        return number[1].decode()
+    return str(msgspec.json.decode(raw, type=str)) if _is_text(raw) else ""
+
+
+def _typed(row: Raws, columns: Mapping[str, str]) -> None:
+    """Drop the empty cells of `row`, other than its text's, and read JSON in those of fields that are no texts."""
+    kept = columns.get("text", "text")
+    for name in [name for name, raw in row.items() if bytes(raw) == b'""' and name != kept]:
+        del row[name]
+    for field in _STRUCTURED & columns.keys():
+        cell = row.get(columns[field])
+        text = msgspec.json.decode(cell, type=str) if cell is not None else ""
+        if text.lstrip()[:1] in ("[", "{"):
+            row[columns[field]] = msgspec.Raw(text.encode())
+
+
+_STRUCTURED = frozenset({"citations", "answer", "plan", "evidence", "trace", "usage", "annotations"})

@@ -1,0 +1,253 @@
+"""Reports are read in whatever form people have them, and a form that cannot be read is named with its remedy."""
+
+import csv
+import gzip
+import io
+import json
+import logging
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adjudge.engine.formats import input_files
+from adjudge.engine.formats.dataset import Dataset, FormatError, Given, load_dataset
+from tests.layouts import PROMPTS, Row, drb, lines, own
+
+TEXT = '# Report\n\nIt took "41 d", as 5 < 7 [register](https://r.example/1).\n\n- The wall, über 52 汉字; it stands.'
+ROWS: list[Row] = [
+    {"task_id": task, "system": system, "text": f"{TEXT} {system} {task}"}
+    for system in ("a", "b")
+    for task in ("1", "2")
+]
+EVERY = {(row["system"], row["task_id"]): row["text"] for row in ROWS}
+
+
+def csv_of(rows: list[Row], separator: str = ",") -> bytes:
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(rows[0]), delimiter=separator)
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue().encode()
+
+
+def json_lines(rows: list[Row]) -> bytes:
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def parquet(rows: list[Row]) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return file.getvalue()
+
+
+TABLES: dict[str, Callable[[list[Row]], bytes]] = {
+    "r.jsonl": json_lines,
+    "r.json": lambda rows: json.dumps(rows, indent=1).encode(),
+    "lines.json": json_lines,
+    "data.json": lambda rows: json.dumps({"data": rows}).encode(),
+    "r.csv": csv_of,
+    "bom.csv": lambda rows: b"\xef\xbb\xbf" + csv_of(rows),
+    "semicolons.csv": lambda rows: csv_of(rows, ";"),
+    "r.tsv": lambda rows: csv_of(rows, "\t"),
+    "r.parquet": parquet,
+    "r.jsonl.gz": lambda rows: gzip.compress(json_lines(rows)),
+    "r.csv.gz": lambda rows: gzip.compress(csv_of(rows)),
+    "r.zip": lambda rows: zipped({"out/r.jsonl": json_lines(rows), "__MACOSX/out/._r.jsonl": b"\0"}),
+}
+
+
+def read(folder: Path, *reports: str | Given) -> Dataset:
+    return load_dataset("adjudge", str(own(folder / "tasks")), [
+        str(folder / one) if isinstance(one, str) else Given(str(folder / one.path), one.system, one.fields)
+        for one in reports
+    ])  # fmt: skip
+
+
+def found(dataset: Dataset) -> dict[tuple[str, str], str]:
+    return {(case.report.system, case.task.id): case.report.text for case in dataset.cases()}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_the_same_in_every_kind_of_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(TABLES[name](ROWS))
+    dataset = read(tmp_path, name)
+    assert not dataset.rejected and found(dataset) == EVERY
+
+
+NAMES = {
+    "task_id": ["id", "idx", "qid"],
+    "text": ["article", "response", "report", "final_report", "output", "answer", "prediction"],
+    "system": ["model", "agent"],
+}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_usual_names_are_taken_for_their_fields(data: st.DataObject, tmp_path: Path) -> None:
+    """Also where ids are numbers, or only the question says which task it is."""
+    names = {field: data.draw(st.sampled_from([field, *others])) for field, others in NAMES.items()}
+    as_number, by_question = data.draw(st.booleans()), data.draw(st.booleans())
+    rows = []
+    for row in ROWS:
+        made = {names[field]: value for field, value in row.items()}
+        if as_number:
+            made[names["task_id"]] = int(row["task_id"])
+        if by_question:
+            del made[names["task_id"]]
+            made["question"] = PROMPTS[row["task_id"]]
+        rows.append(made)
+    name = data.draw(st.sampled_from([*TABLES]))
+    (tmp_path / name).write_bytes(TABLES[name](rows))
+    dataset = read(tmp_path, name)
+    assert not dataset.rejected and found(dataset) == EVERY
+
+
+def test_fields_name_any_columns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows: list[Row] = [
+        {"q": PROMPTS[row["task_id"]], "says": row["text"], "who": row["system"], "text": "no"}
+        for row in ROWS
+    ]
+    (tmp_path / "r.csv").write_bytes(csv_of(rows))
+    fields = {"prompt": "q", "text": "says", "system": "who"}
+    dataset = read(tmp_path, Given("r.csv", fields=fields))
+    assert not dataset.rejected and found(dataset) == EVERY and not caplog.records
+
+
+def test_what_was_taken_for_what_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "o").mkdir()
+    for number, row in enumerate(ROWS):
+        named = {"id": row["task_id"], "response": row["text"], "model": row["system"]}
+        (tmp_path / "o" / f"{number}.json").write_text(json.dumps(named, indent=2))
+    with caplog.at_level(logging.WARNING):
+        assert found(read(tmp_path, "o/*.json")) == EVERY
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert (
+        "0.json and 3 more" in said and "'response' as the text" in said and "'model' as the system" in said
+    )
+
+
+@pytest.mark.parametrize("end", [".md", ".txt", ".html", ".json"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_folder_names_systems_and_file_names_tasks(end: str, packed: bool, tmp_path: Path) -> None:
+    def body(text: str) -> bytes:
+        return json.dumps({"report": text}).encode() if end == ".json" else text.encode()
+
+    plain = {(row["system"], row["task_id"]): f"The pier of {row['system']} stands." for row in ROWS}
+    files = {f"deep/{system}/{task}{end}": body(text) for (system, task), text in plain.items()}
+    if packed:
+        (tmp_path / "out.zip").write_bytes(zipped(files))
+    else:
+        for name, content in files.items():
+            (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "out" / name).write_bytes(content)
+    dataset = read(tmp_path, "out.zip" if packed else "out")
+    assert not dataset.rejected and found(dataset) == plain
+
+
+def test_object_of_tasks_holds_their_reports(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"1": "One.", "2": {"article": "Two."}}))
+    assert found(read(tmp_path, "a.json")) == {("a", "1"): "One.", ("a", "2"): "Two."}
+
+
+def test_folders_of_one_system_are_its_samples(tmp_path: Path) -> None:
+    for run in ("run1", "run2"):
+        for task in PROMPTS:
+            (tmp_path / run).mkdir(exist_ok=True)
+            (tmp_path / run / f"{task}.md").write_text(f"{run} {task}")
+    dataset = read(tmp_path, Given("run*/*.md", "a"))
+    samples = {(one.task_id, one.sample): one.load().text for one in dataset.reports}
+    assert samples == {(task, n): f"run{n + 1} {task}" for task in PROMPTS for n in (0, 1)}
+
+
+def test_published_layout_takes_reports_in_any_form(tmp_path: Path) -> None:
+    folder = drb(tmp_path / "drb")
+    (tmp_path / "x" / "tern").mkdir(parents=True)
+    (tmp_path / "x" / "tern" / "1.md").write_text("One.")
+    (tmp_path / "x" / "heron.json").write_text(json.dumps([{"id": 2, "response": "Two."}]))
+    dataset = load_dataset("deepresearch-bench", str(folder), [str(tmp_path / "x")])
+    assert found(dataset) == {("tern", "1"): "One.", ("heron", "2"): "Two."}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"task_id": "1", "system": "a", "body": "x"}, "no 'text'; say which of 'task_id', 'system', 'body'"),
+        ({"id": "1", "model": "a", "answer": "x", "output": "y"}, "'output' or 'answer' may be the text"),
+        ({"system": "a", "text": "x"}, "no 'task_id'; say which of 'system', 'text'"),
+    ],
+)
+def test_what_cannot_be_told_is_asked_for(row: Row, said: str, tmp_path: Path) -> None:
+    lines(tmp_path / "r.jsonl", [row])
+    with pytest.raises(FormatError, match=r"r\.jsonl:1: invalid row: ") as caught:
+        read(tmp_path, "r.jsonl")
+    assert said in str(caught.value) and "fields: {" in str(caught.value)
+
+
+def test_column_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:
+    lines(tmp_path / "r.jsonl", [{"id": "1", "article": "x", "model": "a"}])
+    with pytest.raises(FormatError, match=r"r\.jsonl:1: .*no column 'artcle' .*use 'article'"):
+        read(tmp_path, Given("r.jsonl", fields={"text": "artcle"}))
+
+
+def test_folder_without_reports_says_what_they_may_be(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.bin").write_bytes(b"\0")
+    with pytest.raises(FormatError, match=r"out: a folder without reports; .*\.jsonl.*\.md"):
+        read(tmp_path, "out")
+
+
+BROKEN = {
+    "r.json": b'{"task_id": "1", "text": ',
+    "ragged.csv": b"task_id,system,text\n1,a,x\n1,2,3,4\n",
+    "r.jsonl.gz": gzip.compress(b"{}")[:9],
+    "r.zip": b"PK\x03\x04",
+    "r.xyz": b"text",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_file_costs_the_others_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(BROKEN[name])
+    lines(tmp_path / "good.jsonl", ROWS)
+    dataset = read(tmp_path, name, "good.jsonl")
+    assert found(dataset) == EVERY
+    assert [Path(one.file).name for one in dataset.rejected] == [name]
+
+
+def test_bombs_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_files, "MAX_UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(input_files.InputFile.read, "__defaults__", (1_000_000,))
+    lines(tmp_path / "good.jsonl", ROWS)
+    (tmp_path / "r.jsonl.gz").write_bytes(gzip.compress(b" " * 2_000_000))
+    dataset = read(tmp_path, "r.jsonl.gz", "good.jsonl")
+    assert [one.why for one in dataset.rejected] == ["larger than 1,000,000 bytes"]
+    (tmp_path / "r.zip").write_bytes(zipped({"a/1.md": b" " * 2_000_000}))
+    with pytest.raises(FormatError, match="larger than 1,000,000 bytes unpacked"):
+        read(tmp_path, "r.zip")
+
+
+def test_tasks_are_read_in_every_kind_of_file(tmp_path: Path) -> None:
+    lines(tmp_path / "r.jsonl", ROWS)
+    tasks: list[Row] = [
+        {"id": int(key), "prompt": prompt, "language": "en"} for key, prompt in PROMPTS.items()
+    ]
+    for name, write in TABLES.items():
+        if not name.endswith("zip"):
+            (tmp_path / "t").mkdir(exist_ok=True)
+            (tmp_path / "t" / name).write_bytes(write(tasks))
+            dataset = load_dataset("adjudge", str(tmp_path / "t" / name), [str(tmp_path / "r.jsonl")])
+            assert {task.id: task.prompt for task in dataset.tasks.values()} == PROMPTS
