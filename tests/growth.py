@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import get_type_hints
 
 from adjudge.engine.config.reward import Length, ReportRules
-from adjudge.engine.rewards import flags, report
+from adjudge.engine.rewards import flags, report, templates
 from adjudge.engine.viewer.data import marked_text, passages
 from adjudge.fetchers import extract, urls
 from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
@@ -32,7 +32,11 @@ from adjudge.scoring.text import (
     cleaning,
     integrity,
     relevance,
+<<<<<<< HEAD
     scan,
+=======
+    seen,
+>>>>>>> 8d9bd9e (Flag hidden text, echoed criteria and repetition in rewards)
     sentences,
     titles,
 )
@@ -54,6 +58,7 @@ GRAMMAR = (
     "<!--", "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
     "a\u0315\u0300", "\u0315\u0300", "\ufdfa", "\u200b\u200b", "<p>", "<div", "&amp;", "</think>", "%41", "@", "?a=b&",
     "**a b** (http://a)\n- b c d\n", "  - **c d** [1]\n", "**a b [1-50]**\n\n", "word.46 A ", "參考\n1. http://x\n",
+    "<div hidden>", "</div>", "\\phantom{", "[a]: b \"c\n", "![a", "[TOOL_CALLS]", "\nuser\n", "assistant",
     "<think>", "<tool_call>", "</tool_response>", "<tool_response>", "<|im_start|>user\n", "<|im_end|>", "`",
 )  # fmt: skip
 
@@ -189,15 +194,25 @@ READERS: dict[str, Callable[[str], object]] = {
     "judges.lexical.passages": lambda text: lexical.passages(text).support(text[:1_000]),
     "judges.lexical.sentences": lambda text: _all(lexical.sentences(text)),
     "judges.lexical.terms": lexical.terms,
-    "engine.rewards.flags.citation_stuffing": lambda text: flags.citation_stuffing(text, (), _LENGTH),
-    "engine.rewards.flags.duplicate_citations": lambda text: flags.duplicate_citations(text, (), _LENGTH),
-    "engine.rewards.flags.flags_of": lambda text: flags.flags_of(text, (), _LENGTH, flags.FLAGS),
-    "engine.rewards.flags.injection": lambda text: flags.injection(text, (), _LENGTH),
-    "engine.rewards.flags.length": lambda text: flags.length(text, (), _LENGTH),
+    "engine.rewards.flags.citation_stuffing": lambda text: flags.citation_stuffing(flags.Said(text), _LENGTH),
+    "engine.rewards.flags.duplicate_citations": lambda text: flags.duplicate_citations(
+        flags.Said(text), _LENGTH
+    ),
+    "engine.rewards.flags.flags_of": lambda text: flags.flags_of(flags.Said(text), _LENGTH, flags.FLAGS),
+    "engine.rewards.flags.echo": lambda text: flags.echo(flags.Said(text), _LENGTH),
+    "engine.rewards.flags.hidden": lambda text: flags.hidden(flags.Said(text), _LENGTH),
+    "engine.rewards.flags.repetition": lambda text: flags.repetition(flags.Said(text), _LENGTH),
+    "engine.rewards.flags.injection": lambda text: flags.injection(flags.Said(text), _LENGTH),
+    "engine.rewards.flags.length": lambda text: flags.length(flags.Said(text), _LENGTH),
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
+    "engine.rewards.templates.has_traces": templates.has_traces,
+    "engine.rewards.templates.marks": lambda text: _all(templates.marks(text, ReportRules())),
+    "scoring.text.seen.seen": seen.seen,
+    "scoring.text.integrity.echoed": lambda text: integrity.echoed(text, (text[::2],)),
     "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
     "scoring.text.integrity.injections": integrity.injections,
+    "scoring.text.integrity.repeated": integrity.repeated,
     "scoring.text.integrity.words_of": integrity.words_of,
     "scoring.deepresearch_bench.signs.signs_of": lambda text: signs.signs_of(
         text, text[::2], (text[:100], text[-100:])
@@ -222,7 +237,7 @@ MODULES: tuple[ModuleType, ...] = (
     ),
     *(published_fact, published_criteria, published_race, published, published_replies, signs),
     *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
-    *(lexical, chat, schema, extract, urls, flags, report, passages, marked_text),
+    *(lexical, chat, schema, extract, urls, flags, report, templates, passages, marked_text),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])
 
@@ -240,6 +255,7 @@ def public_readers() -> set[str]:
             hints = get_type_hints(function)
             hints.pop("return", None)
             kinds = {name: getattr(kind, "__supertype__", kind) for name, kind in hints.items()}
-            if any(name in _UNTRUSTED and kind in (str, bytes, str | None) for name, kind in kinds.items()):
+            texts = (name in _UNTRUSTED and kind in (str, bytes, str | None) for name, kind in kinds.items())
+            if any(texts) or flags.Said in kinds.values():
                 found.add(f"{module.__name__.removeprefix('adjudge.')}.{name}")
     return found

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.engine.config.reward import Length
-from adjudge.engine.rewards.flags import FLAGS, flags_of
+from adjudge.engine.rewards.flags import FLAGS, Said, flags_of
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.deepresearch_bench.fact import Fact
@@ -90,7 +90,9 @@ def test_long_text_is_read_elsewhere_with_the_same_result() -> None:
             assert await aside(pid_of, LONG) != here
             assert await aside(parse, LONG) == parse(LONG)
             limits = Length(max=500_000)
-            assert await aside(flags_of, LONG, (), limits, set(FLAGS)) == flags_of(LONG, (), limits, FLAGS)
+            assert await aside(flags_of, Said(LONG), limits, set(FLAGS)) == flags_of(
+                Said(LONG), limits, FLAGS
+            )
             async with open_workers():
                 pass
             assert await aside(pid_of, LONG) != here  # the outer user still has them

@@ -24,6 +24,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.flags import FLAGS, flags_of
+from adjudge.engine.rewards.flags import Said as Report
 from adjudge.engine.rewards.reward import Conversation, Reward, as_items
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, NoReward
 from adjudge.engine.viewer.data.passages import nearest, said_at
@@ -209,7 +210,7 @@ def check_report(text: str) -> None:
     )
     cleaned = clean_report.__wrapped__(text)
     assert in_utf8(cleaned) and len(cleaned) <= len(text)
-    flags = flags_of(text, (), Length(), set(FLAGS))
+    flags = flags_of(Report(text), Length(), set(FLAGS))
     assert all(0 <= value <= 1 for value in flags.values())
     for span in (*said_at(text, facts[:3]), nearest(text, text[:40])):
         assert span is None or 0 <= span.start < span.end <= len(text)

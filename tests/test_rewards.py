@@ -28,7 +28,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import StoreError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.rewards.audit import Audit, CanaryWatch, load_canaries
-from adjudge.engine.rewards.flags import FLAGS, flags_of
+from adjudge.engine.rewards.flags import FLAGS, Said, flags_of
 from adjudge.engine.rewards.model import RewardError, RewardModel
 from adjudge.engine.rewards.reward import Reward, RewardItem, settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
@@ -272,7 +272,7 @@ class TestFlags:
         assert injections(text) == []
 
     def flags(self, text: str, **length: int) -> dict[str, float]:
-        return flags_of(text, (), Length(**length), FLAGS)
+        return flags_of(Said(text), Length(**length), FLAGS)
 
     def test_repeated_citations_count_without_the_url_query(self):
         once = "Tides rise twice a day [1](https://a.org/x). Moons pull them [2](https://b.org/y)."

@@ -347,6 +347,27 @@ class TestGaming:
         )
 
 
+class TestHidden:
+    @pytest.mark.parametrize(
+        "hide", ["<!-- {} -->", "<template>{}</template>", '<p style="color:#fff">{}</p>']
+    )
+    def test_hidden_marks_earn_nothing_and_are_flagged(self, tmp_path, hide):
+        texts = (PLAIN, f"{PLAIN}\n\n{hide.replace('{}', MARKS)}", MARKS)
+        with RewardModel(rewarded(tmp_path)) as model:
+            plain, hidden, marks = model.score_sync({"task_id": "1", "text": text} for text in texts)
+        assert hidden.value == plain.value < marks.value
+        assert hidden.scores["hidden"] > 0.2 and plain.scores["hidden"] == 0.0
+
+    def test_rubrics_that_a_rollout_brings_are_known_to_its_echo(self, bare):
+        rows = [
+            {"criterion": f"The report names fact number {n} of all that are known.", "points": 1}
+            for n in range(3)
+        ]
+        texts = (" ".join(row["criterion"] for row in rows), MARKS)
+        copied, plain = bare.score_sync({"prompt": PROMPT, "rubrics": rows, "text": text} for text in texts)
+        assert copied.scores["echo"] > 0.7 and plain.scores["echo"] < 0.2
+
+
 class TestTruncated:
     def test_truncated_rollout_gets_the_minimum_or_none(self, tmp_path):
         items = [

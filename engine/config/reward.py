@@ -84,6 +84,12 @@ class Penalties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     injection: Penalty = 0.0
     """For a text that addresses the judge."""
+    hidden: Penalty = 0.0
+    """For the share of the text that a reader does not see, which no judge is shown."""
+    echo: Penalty = 0.0
+    """For the share of the text that is its task and criteria."""
+    repetition: Penalty = 0.0
+    """For the share of the text that it has said before."""
     duplicate_citations: Penalty = 0.0
     """For the share of citations that repeat an earlier one."""
     citation_stuffing: Penalty = 0.0

@@ -7,24 +7,25 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from adjudge.engine.config.reward import Formula, RewardConfig, Value
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator, usage_of
 from adjudge.engine.evaluation.gate import RewardGates
-from adjudge.engine.rewards.flags import UNCLEAR, flags_of
+from adjudge.engine.rewards.flags import ALWAYS, UNCLEAR, Said, flags_of
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
 from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, own_gold, pages_in
 from adjudge.engine.telemetry.metrics import note
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
 from adjudge.scoring.contract.case import NULL, Case, Report, Task, Unread
-from adjudge.scoring.contract.protocol import ScoringProtocol, minimum, own_doing
+from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol, minimum, own_doing
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.seen import seen
 
 __all__ = ["SECOND", "UNANSWERED", "KnownTasks", "Rollout", "Standing"]
 
@@ -100,20 +101,51 @@ SECOND = 1 << 30  # of a repeat: its question is asked once more
 
 
 def case_of(item: RewardItem, task: Task, written: Written, repeat: int) -> Case:
-    """The case to judge: the report that `item` has `written`, under `task`."""
+    """The case to judge: the report that `item` has `written`, as a reader sees it, under `task`."""
     messages = [] if item.messages is None else [f"{one.role}: {one.text}" for one in item.messages]
     trace = item.trace if item.trace is not None else messages or None
     report = Report(
         task_id=task.id,
         system=SYSTEM,
         sample=item.sample,
-        text=written.text,
+        text=seen(written.text).text if len(written.text) <= MAX_REPORT_CHARS else written.text,
         citations=item.citations,
         answer=_raw(item.answer),
         trace=_raw(trace),
         truncated=item.truncated or not written.is_whole,
     )
     return Case(task=task, report=report, repeat=repeat)
+
+
+_CRITERIA = frozenset(
+    {"criterion", "criteria", "criterions", "description", "explanation", "rubric", "rubrics"}
+)
+
+
+def asked_of(task: Task) -> tuple[str, ...]:
+    """What a task asks: its prompt, and the words of the criteria in its gold."""
+    found = [task.prompt]
+    for name, raw in task.gold.items():
+        try:
+            gold = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            continue
+        found += _criteria(gold, name in _CRITERIA, 8)
+    return tuple(map(storable, found))
+
+
+def _criteria(gold: object, is_criterion: bool, depth: int) -> Iterator[str]:
+    """The texts under the names of criteria, however rows are nested."""
+    if isinstance(gold, str) and is_criterion:
+        yield gold
+    elif isinstance(gold, list) and depth:
+        for one in gold:
+            yield from _criteria(one, is_criterion, depth - 1)
+    elif isinstance(gold, dict) and depth:
+        for name, one in gold.items():
+            yield from _criteria(
+                one, name in _CRITERIA or (is_criterion and not isinstance(one, str)), depth - 1
+            )
 
 
 def page_of(given: GivenPage) -> tuple[NormalURL, Page] | None:
@@ -177,6 +209,7 @@ class Rollout:
         written = report_in(item.said, config.report_rules, item.mask)
         self.case = case_of(item, task, written, repeat)
         self.is_unclear = not written.is_clear
+        self._said = Said(storable(written.text), item.citations, asked_of(task))
         self.priority = priority
         self.is_unanswered = False
         self.standing: Standing | None = None
@@ -218,13 +251,12 @@ class Rollout:
             await asyncio.gather(*(self._score(case, protocol) for protocol in protocols))
 
     async def _flag(self) -> None:
-        report, limits = self.case.report, self._config.length
-        wanted = {"injection", *self._formula.flags}
-        if len(report.text) > limits.max:
-            self._flags = flags_of(report.text, report.citations, limits, wanted)
+        limits, wanted = self._config.length, {*ALWAYS, *self._formula.flags}
+        if len(self._said.text) > limits.max:
+            self._flags = flags_of(self._said, limits, wanted)
             return
         try:
-            self._flags = await aside(flags_of, storable(report.text), report.citations, limits, wanted)
+            self._flags = await aside(flags_of, self._said, limits, wanted)
         except Unread as error:
             self._failure = error.reason
 
@@ -319,7 +351,7 @@ class Rollout:
 
     def _scores(self) -> dict[str, float | None]:
         """The same keys for every rollout of a task, whatever failed."""
-        flags = dict.fromkeys(sorted({"injection", *self._formula.flags}), None)
+        flags = dict.fromkeys(sorted({*ALWAYS, *self._formula.flags}), None)
         return {
             **self._formula.scores(self._cards),
             **flags,
