@@ -32,11 +32,8 @@ from adjudge.scoring.text import (
     cleaning,
     integrity,
     relevance,
-<<<<<<< HEAD
     scan,
-=======
     seen,
->>>>>>> 8d9bd9e (Flag hidden text, echoed criteria and repetition in rewards)
     sentences,
     titles,
 )
