@@ -21,10 +21,12 @@ from adjudge.engine.cli.main import main
 from adjudge.engine.commands.check import Check, check, write_junit
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.claims import fewest_tasks
 from adjudge.scoring.kernels.comparison.drop_test import drop_test
 from benchmarks.check import alarms
+from tests.commands import one_line, run
 from tests.made_runs import made_run
 
 ROOT = Path(__file__).parent.parent
@@ -254,7 +256,7 @@ def test_commands_of_the_page_work_as_written(runs: Path, capsys, monkeypatch) -
             capsys, *shlex.split(command.replace("--system B --against A", "--system good --against fair"))
         )
         assert code == 0 and "passed" in said
-    assert len(commands) == 4 and (runs / "check.xml").is_file()
+    assert len(commands) == 5 and (runs / "check.xml").is_file()
 
 
 def cases(file: Path) -> dict[str, list[str]]:
@@ -342,3 +344,62 @@ def test_plugin_is_light_to_load() -> None:
     script = f"import sys, adjudge.engine.library.pytest_plugin; print({heavy})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+# Numbers to reach
+
+
+def test_system_must_reach_a_number_without_a_baseline(runs: Path) -> None:
+    board = {
+        one.system: 100 * one.value
+        for metric in build_leaderboard([runs / "main"]).metrics
+        for one in metric.standings
+        if (metric.protocol, metric.metric) == ("race", "overall") and one.value is not None
+    }
+    between = (board["good"] + board["fair"]) / 2
+    found = check(runs / "main", least={"race.overall": between})
+    assert (found.baseline, found.metrics, found.outcome) == ("", (), "regressed")
+    assert {one.system: one.outcome for one in found.floors} == {"good": "passed", "fair": "regressed"}
+    assert {one.system: one.value for one in found.floors} == pytest.approx(board)
+    assert f"fair, race.overall: regressed: {board['fair']:.2f}, under {between:g}." in found.summary
+    assert check(runs / "main", least={"race.overall": between}, system="good").outcome == "passed"
+    both = check(runs / "worse", runs / "main", least={"race.overall": 1.0})
+    assert both.outcome == "regressed" and {one.outcome for one in both.floors} == {"passed"}
+
+
+def test_number_missed_for_want_of_scores_is_unclear(runs: Path) -> None:
+    whole = check(runs / "main", least={"race.overall": 1.0}, system="good").floors[0].value
+    assert whole is not None
+    lost = {
+        least: check(runs / "lost", least={"race.overall": least}, system="good") for least in (whole, 99.0)
+    }
+    assert lost[whole].outcome == "unclear" and "with 90.0% scored" in lost[whole].summary
+    assert lost[99.0].outcome == "regressed", "nor could it once all is scored"
+
+
+def test_numbers_to_reach_on_the_command_line(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", runs / "main", "--min", "race.overall=99", "--min", "c_acc=1")
+    assert code == 4 and "fair, race.overall: regressed" in out and "fact.c_acc" in out
+    junit = runs / "check.xml"
+    code, out, _ = run(
+        capsys,
+        "check",
+        runs / "same",
+        "--baseline",
+        runs / "main",
+        "--min",
+        "race.overall=1",
+        "--junit",
+        junit,
+    )
+    assert code == 0 and "what it must reach" in out and 'name="race.overall at least 1"' in junit.read_text()
+    for wrong, said in (
+        (["--min", "race.overall"], "METRIC=VALUE"),
+        (["--min", "race.overall=nan"], "METRIC=VALUE"),
+        (["--min", "race.overal=4"], "race.overall"),
+        (["--min", "race.overall=4", "--system", "god"], "good"),
+        (["--min", "race.overall=4", "--max-drop", "2"], "--baseline"),
+        ([], "--min METRIC=VALUE"),
+    ):
+        code, _, error = run(capsys, "check", runs / "main", *wrong)
+        assert code == 2 and said in one_line(error), wrong

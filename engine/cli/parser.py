@@ -281,10 +281,20 @@ def _comparisons(commands: Commands) -> None:
         help="only these, such as race.overall (default: all; those that rank are corrected for their number)",
     )
 
-    summary = "check that a run scores no worse than a baseline (exit code 4 if it does)"
+    summary = (
+        "check that a run scores no worse than a baseline, or than given numbers (exit code 4 if it does)"
+    )
     command = _add(commands, "check", summary, tables=True, of_run=True)
     add = command.add_argument
-    add("--baseline", required=True, metavar="RUN", help="folder of the run to check against")
+    add("--baseline", metavar="RUN", help="folder of the run to check against")
+    add(
+        "--min",
+        dest="least",
+        action="append",
+        default=[],
+        metavar="METRIC=VALUE",
+        help="a number that every system must reach, in the tables' units, such as race.overall=40 (repeatable)",
+    )
     add("--system", metavar="A", help="only this system (default: all that both runs have)")
     add("--against", metavar="B", help="the baseline's system to compare A with")
     add(

@@ -1,4 +1,4 @@
-"""A gate: whether a run scores worse than a baseline, by paired tests on the tasks of both.
+"""A gate: whether a run scores worse than a baseline, by paired tests on the tasks of both, or under given numbers.
 
 The result of `adjudge check` as JUnit XML, which continuous integration shows test by test.
 
@@ -7,8 +7,9 @@ The result of `adjudge check` as JUnit XML, which continuous integration shows t
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 from xml.etree import ElementTree
 
@@ -24,6 +25,7 @@ from adjudge.engine.runs.board import FLAGGED_BELOW
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import MetricRows, figure, metric_rows
+from adjudge.engine.statistics.floors import FloorCheck, floor_checks, floor_in
 from adjudge.engine.statistics.notes import differing
 from adjudge.engine.statistics.paired import Numbers, numbers_of, side_by_side
 from adjudge.engine.statistics.placement import measured
@@ -76,9 +78,9 @@ class MetricCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The check of `run` against `baseline`: regressed if any metric is, else unclear if any is.
+    """The check of `run` against `baseline` ("" for none): regressed if any metric is, else unclear if any is.
 
-    `max_drop` is the margin, None if any significant drop counts.
+    `max_drop` is the margin, None if any significant drop counts. `floors` are what systems must reach.
     """
 
     run: str
@@ -89,13 +91,15 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     metrics: tuple[MetricCheck, ...]
     notes: tuple[str, ...]
+    floors: tuple[FloorCheck, ...] = ()
 
     @property
     def summary(self) -> str:
         """The outcome in one line per metric that did not pass."""
-        wrong = [one for one in self.metrics if one.outcome != "passed"]
+        every: tuple[MetricCheck | FloorCheck, ...] = (*self.metrics, *self.floors)
+        wrong = [one for one in every if one.outcome != "passed"]
         named = [f"{one.system}, {one.protocol}.{one.metric}: {one.outcome}: {one.why}." for one in wrong]
-        return "\n".join(named) or f"no regression in {plural(len(self.metrics), 'test')}"
+        return "\n".join(named) or f"no regression in {plural(len(every), 'test')}"
 
 
 class _Pair(msgspec.Struct, frozen=True):
@@ -112,7 +116,7 @@ class _Pair(msgspec.Struct, frozen=True):
 
 def check(
     run: str | Path,
-    baseline: str | Path,
+    baseline: str | Path | None = None,
     *,
     system: str | None = None,
     against: str | None = None,
@@ -120,19 +124,60 @@ def check(
     max_drop: float | None = None,
     alpha: float = 0.05,
     min_scored: float = FLAGGED_BELOW,
+    least: Mapping[str, float] = MappingProxyType({}),
 ) -> Check:
-    """Check the run folder `run` against `baseline`.
+    """Check the run folder `run` against `baseline`, against the numbers in `least`, or both.
 
     Every system of both runs is checked, or `system` of the run against `against` (the same name if left out) of the
     baseline. `metrics` are names such as `race.overall`; by default all that the protocols are ranked by. Without
     `max_drop`, a drop regresses if it is significant at `alpha` after Holm's correction for all tests. With it (in the
     units of tables), a metric passes only if a drop of `max_drop` is ruled out at `alpha`, and regresses if a larger
-    one is shown. With less than `min_scored` of the tasks scored in either run, nothing passes.
+    one is shown. With less than `min_scored` of the tasks scored in either run, nothing passes. `least` has by metric
+    what every system of the run, or `system`, must reach, in the units of tables.
 
     Raises UsageError.
     """
     _validate(system, against, max_drop, alpha, min_scored)
-    opened = Run.open(run), Run.open(baseline)
+    if baseline is None and not least:
+        raise UsageError(
+            "baseline: nothing to check against; pass --baseline RUN, --min METRIC=VALUE, or both"
+        )
+    if baseline is None and (against is not None or metrics or max_drop is not None):
+        raise UsageError("baseline: --against, --metric and --max-drop need one; pass --baseline RUN")
+    opened = (Run.open(run), None if baseline is None else Run.open(baseline))
+    found, notes = (
+        ((), ())
+        if opened[1] is None
+        else _drops((opened[0], opened[1]), system, against, metrics, max_drop, alpha, min_scored)
+    )
+    floors = floor_checks(run, least, system, min_scored) if least else ()
+    outcomes = {one.outcome for one in found} | {one.outcome for one in floors}
+    outcome: Outcome = (
+        "regressed" if "regressed" in outcomes else "unclear" if "unclear" in outcomes else "passed"
+    )
+    return Check(
+        run=str(run),
+        baseline="" if baseline is None else str(baseline),
+        alpha=alpha,
+        max_drop=max_drop,
+        min_scored=min_scored,
+        outcome=outcome,
+        metrics=found,
+        notes=notes,
+        floors=floors,
+    )
+
+
+def _drops(
+    opened: tuple[Run, Run],
+    system: str | None,
+    against: str | None,
+    metrics: Sequence[str],
+    max_drop: float | None,
+    alpha: float,
+    min_scored: float,
+) -> tuple[tuple[MetricCheck, ...], tuple[str, ...]]:
+    """The paired tests of a run against its baseline, and what to say of both."""
     records = opened[0].written, opened[1].written
     systems = _systems(records, system, against)
     rows = [metric_rows(one.scores) for one in opened]
@@ -154,20 +199,7 @@ def check(
         _checked(pair, test, figure(p), max_drop, alpha / family, alpha, min_scored)
         for pair, test, p in zip(pairs, tests, corrected, strict=True)
     )
-    outcomes = {one.outcome for one in found}
-    outcome: Outcome = (
-        "regressed" if "regressed" in outcomes else "unclear" if "unclear" in outcomes else "passed"
-    )
-    return Check(
-        run=str(run),
-        baseline=str(baseline),
-        alpha=alpha,
-        max_drop=max_drop,
-        min_scored=min_scored,
-        outcome=outcome,
-        metrics=found,
-        notes=(*differing(records), *notes),
-    )
+    return found, (*differing(records), *notes)
 
 
 def _validate(
@@ -362,7 +394,8 @@ def write_junit(found: Check, file: str | Path) -> None:
 
 def _xml(found: Check) -> bytes:
     """One test case per system and metric: a regression is a failure, what the tasks cannot tell an error."""
-    kinds = [_KINDS.get(one.outcome, "") for one in found.metrics]
+    every: tuple[MetricCheck | FloorCheck, ...] = (*found.metrics, *found.floors)
+    kinds = [_KINDS.get(one.outcome, "") for one in every]
     counts = {"tests": len(kinds), "failures": kinds.count("failure"), "errors": kinds.count("error")}
     suite = ElementTree.Element(
         "testsuite", {"name": "adjudge check"} | {name: str(count) for name, count in counts.items()}
@@ -371,9 +404,12 @@ def _xml(found: Check) -> bytes:
     for name in ("run", "baseline", "alpha", "max_drop", "min_scored"):
         value = _text(str(getattr(found, name)))
         ElementTree.SubElement(properties, "property", {"name": name, "value": value})
-    for one, kind in zip(found.metrics, kinds, strict=True):
+    for one, kind in zip(every, kinds, strict=True):
+        name = f"{one.protocol}.{one.metric}"
+        if isinstance(one, FloorCheck):
+            name += f" at least {one.least:g}"
         case = ElementTree.SubElement(
-            suite, "testcase", {"classname": _text(one.system), "name": _text(f"{one.protocol}.{one.metric}")}
+            suite, "testcase", {"classname": _text(one.system), "name": _text(name)}
         )
         if kind:
             ElementTree.SubElement(case, kind, {"message": _text(one.why)}).text = _text(one.why)
@@ -386,7 +422,9 @@ def _xml(found: Check) -> bytes:
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text.encode()
 
 
-def _figures(one: MetricCheck) -> str:
+def _figures(one: MetricCheck | FloorCheck) -> str:
+    if isinstance(one, FloorCheck):
+        return f"value: {one.value}\nleast: {one.least}\ncoverage: {one.coverage}"
     named = "before after drop low high p holm_p p_below detectable n_used n_tasks".split()
     return "\n".join(f"{name}: {getattr(one, name)}" for name in named)
 
@@ -408,11 +446,42 @@ def run(options: argparse.Namespace) -> int:
         max_drop=options.max_drop,
         alpha=options.alpha,
         min_scored=options.min_scored,
+        least=dict(map(floor_in, options.least)),
     )
     if options.junit is not None:
         write_junit(found, options.junit)
-    print_as_table(options, found, check_table)
+    if found.floors and found.metrics and not options.json:
+        print_as_table(options, found, floors_table)
+    print_as_table(options, found, check_table if found.metrics else floors_table)
     return {"passed": DONE, "regressed": REGRESSED, "unclear": INCOMPLETE}[found.outcome]
+
+
+def floors_table(found: Check) -> Table:
+    """What the run's systems must reach, one line per system and metric."""
+    rows = [
+        (
+            row.system,
+            f"{row.protocol}.{row.metric}",
+            f"{row.least:g}",
+            number(row.value, decimals=row.decimals),
+            f"{row.coverage:.1%}",
+            row.outcome,
+        )
+        for row in found.floors
+    ]
+    return Table.of(
+        title=f"{found.run}: what it must reach",
+        columns=(
+            Column("system", words=True),
+            Column("metric", words=True),
+            Column("at least"),
+            Column("run"),
+            Column("scored", spare=1),
+            Column("outcome"),
+        ),
+        blocks=[rows],
+        said=() if found.metrics or found.outcome == "passed" else (found.summary,),
+    )
 
 
 def check_table(found: Check) -> Table:

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 class HeldAgainst(Protocol):
-    """Checks a run against a baseline; the options are those of `adjudge.engine.commands.check.check`."""
+    """Checks a run; the options are those of `adjudge.engine.commands.check.check`."""
 
-    def __call__(self, run: str, *, baseline: str, **options: Any) -> "Check":
+    def __call__(self, run: str, *, baseline: str | None = None, **options: Any) -> "Check":
         """The check, if it passed; otherwise the test fails."""
 
 
@@ -21,10 +21,11 @@ def adjudge_score() -> HeldAgainst:
     # Every session of pytest loads this module, so the second that the import takes is for tests that need it.
     from adjudge.engine.commands.check import check
 
-    def held(run: str, *, baseline: str, **options: Any) -> "Check":
+    def held(run: str, *, baseline: str | None = None, **options: Any) -> "Check":
         found = check(run, baseline, **options)
         if found.outcome != "passed":
-            pytest.fail(f"{run} against {baseline}: {found.summary}", pytrace=False)
+            against = "" if baseline is None else f" against {baseline}"
+            pytest.fail(f"{run}{against}: {found.summary}", pytrace=False)
         return found
 
     return held
