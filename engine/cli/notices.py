@@ -10,6 +10,7 @@ from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import provisional
 from adjudge.engine.tables.cells import bracketed
+from adjudge.engine.tables.sections import unread_table
 from adjudge.engine.tables.standings import of_board, rankings
 from adjudge.engine.tables.table import Column, Table
 from adjudge.engine.tables.terminal import Terminal
@@ -49,6 +50,8 @@ def unfinished(folder: str) -> None:
 def print_leaderboard(board: Leaderboard, page: Path | None) -> None:
     """Print the tables of every protocol, notes, and the path of the page where one was written."""
     console = out()
+    if (unread := unread_table(board)) is not None:
+        print_table(unread, unread.note)
     for ranking in rankings(board.metrics):
         print_table(of_board(ranking, board))
         if ranking.others:

@@ -52,6 +52,7 @@ from adjudge.engine.cli.exits import DONE, INCOMPLETE
 from adjudge.engine.cli.notices import print_leaderboard, rejected
 from adjudge.engine.cli.output import out, print_result, run_config
 from adjudge.engine.cli.progress import Step, following, progress_on
+from adjudge.engine.runs.unread import UnreadPages
 from adjudge.engine.tables.terminal import Terminal
 
 _log = logging.getLogger(__name__)
@@ -172,11 +173,12 @@ class _Ledger:
         self.spending = Spending()
         self._efforts = Efforts()
         self._failures = Failures()
+        self._unread = UnreadPages()
 
     @property
     def steps(self) -> list[Progress]:
         """What takes in every scorecard."""
-        return [self._efforts.take, self._failures.take]
+        return [self._efforts.take, self._failures.take, self._unread.take]
 
     def close(self, record: RunRecord, counts: Counts, stopped: Resolution | None) -> RunRecord:
         """The record of the run, which has finished."""
@@ -188,6 +190,7 @@ class _Ledger:
             spent=self.spending.result(),
             effort=self._efforts.result(),
             failures=self._failures.result(),
+            unread=self._unread.result(),
             from_store=counts.from_store,
             from_judge=counts.from_judge,
             stopped=stopped,

@@ -10,6 +10,7 @@ import msgspec
 from adjudge.engine.config.redaction import without_logins
 from adjudge.engine.config.run import BoardConfig
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
+from adjudge.engine.runs.unread import Unread
 from adjudge.judges.plural import plural
 
 __all__ = [
@@ -439,6 +440,8 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
 
+    `unread` says what could not be read of cited pages, by host and reason.
+
     `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Protocols are in
     the order of the configuration, metrics in that in which these declare them. `groupings` holds all metrics `by` the
     attribute that was asked for, and the headline metrics by every attribute that tells tasks apart. `provisional` says
@@ -455,6 +458,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Provenance, ...] = ()
     spent: dict[str, Spent] = {}
     stopped: tuple[Resolution, ...] = ()
+    unread: tuple[Unread, ...] = ()
     by: str = ""
     groupings: tuple[Grouping, ...] = ()
     provisional: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.pulse import alive, last_pulse
+from adjudge.engine.runs.unread import Unread
 from adjudge.fetchers.files import write_whole
 from adjudge.judges import JudgeIdentity, Usage
 from adjudge.judges.plural import plural
@@ -395,7 +396,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took, `effort` by
     protocol what judging them took.
-    `failures` are what was unscored, and where; `lacking` says by protocol which file would have held its gold.
+    `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
+    file would have held its gold.
     `revisions` are the commits that were read of data sets of the Hub, by address.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
     `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
@@ -430,6 +432,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     criteria: tuple[str, ...] = ()
     began_in: str | None = None
     failures: tuple[Failure, ...] = ()
+    unread: tuple[Unread, ...] = ()
     lacking: dict[str, str] = {}
     recorded: str = ""
     revisions: dict[str, str] = {}

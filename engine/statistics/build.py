@@ -26,6 +26,7 @@ from adjudge.engine.runs.choice import chosen_runs
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
+from adjudge.engine.runs.unread import joined
 from adjudge.engine.statistics.analysis import Samples, detail_of, noise_of, samples_of
 from adjudge.engine.statistics.comparisons import comparison_boards
 from adjudge.engine.statistics.corrections import corrections, item_corrections
@@ -188,6 +189,7 @@ def leaderboard_of(
     groupings = tuple(_groupings(due, known, statistics, by))
     return Leaderboard(
         runs=tuple(record.run for record in records),
+        unread=joined([one for record in records for one in record.unread]),
         notes=(*notes_on(records, boards, corrected), *integrity_notes(scores), *without, *unknown),
         confidence=CONFIDENCE,
         resamples=statistics.resamples,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from adjudge.engine.runs.board import Leaderboard
-from adjudge.engine.tables.sections import sections_of
+from adjudge.engine.tables.sections import sections_of, unread_table
 from adjudge.engine.tables.table import Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
@@ -15,6 +15,8 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     """Every table of the leaderboard as Markdown, with its notes and how it was made."""
     lines = ["# Leaderboard", ""]
     lines += [f"- {escaped(note)}" for note in board.notes]
+    if (unread := unread_table(board)) is not None:
+        lines += ["", as_markdown(unread).rstrip("\n")]
     for section in sections_of(board):
         lines += ["", f"## {escaped(section.title)}", "", escaped(section.lead)]
         for table in section.tables:

@@ -28,7 +28,7 @@ from adjudge.engine.runs.board import (
     MetricBoard,
     Standing,
 )
-from adjudge.engine.tables.sections import Section, sections_of
+from adjudge.engine.tables.sections import Section, sections_of, unread_table
 from adjudge.engine.tables.standings import rankings, summary
 from adjudge.engine.tables.table import Column, Table, labels
 from adjudge.judges.plural import plural
@@ -284,6 +284,7 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         summary=everything,
         summary_names=None if everything is None else _names(everything),
         parts=parts,
+        unread=unread_table(board),
         drawn=_DRAWN,
         opened=_OPEN,
         flagged_below=FLAGGED_BELOW,

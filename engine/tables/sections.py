@@ -12,7 +12,18 @@ from adjudge.engine.tables.standings import Ranking, by_group, published, rankin
 from adjudge.engine.tables.table import Cell, Column, Table
 from adjudge.judges.plural import plural
 
-_WORDS = ("system", "minus", "reason", "cause", "what to do", "on the frontier of", "component", "ahead")
+_WORDS = (
+    "host",
+    "for example",
+    "system",
+    "minus",
+    "reason",
+    "cause",
+    "what to do",
+    "on the frontier of",
+    "component",
+    "ahead",
+)
 
 
 def _table(kind: str, title: str, note: str, names: Sequence[str], rows: Iterable[tuple[Cell, ...]]) -> Table:
@@ -30,6 +41,36 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
     return [table for table in tables if table.rows or table.note]
+
+
+_HOSTS = 20
+
+
+def unread_table(board: Leaderboard) -> Table | None:
+    """What could not be read of the cited pages, by host and reason; None if all was read."""
+    if not board.unread:
+        return None
+    shown = board.unread[:_HOSTS]
+    more = sum(one.pages for one in board.unread[_HOSTS:])
+    return _table(
+        kind="unread",
+        title="Pages that could not be read",
+        note="Cited pages by host and reason. Those of cause source count against the reports that cite them; others "
+        "are nobody's fault."
+        + (f" {plural(more, 'further page')} of other hosts or reasons." if more else ""),
+        names=("host", "reason", "cause", "pages", "for example", "what to do"),
+        rows=tuple(
+            (
+                Cell(one.host or "others"),
+                Cell(one.reason),
+                Cell(cause_of(one.reason)),
+                Cell(f"{one.pages:,}", one.pages),
+                Cell(one.example),
+                Cell(remedy(one.reason)),
+            )
+            for one in shown
+        ),
+    )
 
 
 def _ranks(detail: Detail) -> Table:
