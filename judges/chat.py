@@ -4,11 +4,12 @@ The order is one constant preamble, the context, then the instructions and the q
 context share a token prefix. Untrusted text is enclosed in marks that its writer cannot know: they are derived from the
 context's hash and a secret, are constant for one context, and are removed from the text itself.
 
-A reply's finish reason is checked before its JSON.
+A reply's finish reason is checked before its JSON, except that blanks after a whole object cut nothing off.
 """
 
 import hashlib
 import os
+import re
 from typing import TypeVar, cast
 
 import msgspec
@@ -95,7 +96,19 @@ def _fenced(name: str, text: str, mark: str) -> str:
 MAX_REPLY_CHARS = 100_000
 _ABORTED = frozenset({"abort", "error"})
 _REFUSED = frozenset({"content_filter", "refusal"})
-_REASONING_ENDS = ("</think>", "</thinking>")
+# How models mark the thoughts before an answer, which the templates of some open already in the prompt.
+_THOUGHT = r"(?:seed:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
+_REASONING_END = re.compile(
+    rf"</{_THOUGHT}>|\[/{_THOUGHT}\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    r"|<\|channel\|>final(?: ?<\|constrain\|>\w{1,20})?<\|message\|>",
+    re.IGNORECASE,
+)
+_REASONING_START = re.compile(
+    rf"\s*(?:<{_THOUGHT}|\[{_THOUGHT}\]|\u25c1think\u25b7|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>)",
+    re.IGNORECASE,
+)
+_FAULT_CHARS = 200
+_MOST_NOTED = 5  # trimmed fields
 _NO_USAGE = Usage()
 
 
@@ -115,13 +128,14 @@ def read_reply(
     judge_unparseable if it is the last attempt's and cannot be read. `seconds` is the request's own duration.
     """
     spoken = without_reasoning(text or "")
-    kept = (refusal or spoken)[:MAX_REPLY_CHARS]
+    kept = (refusal or spoken.strip())[:MAX_REPLY_CHARS]
 
     def unscored(reason: JudgeReason, said: str = kept) -> Reply[A]:
         return Reply(reason=reason, text=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
 
     is_published = isinstance(question, PublishedQuestion)
-    if finish_reason == "length" and not is_published:
+    is_cut = finish_reason == "length" and not _is_whole(spoken)
+    if is_cut and not is_published:
         return unscored("answer_truncated")
     if finish_reason in _ABORTED:
         return unscored("judge_unavailable")
@@ -132,13 +146,21 @@ def read_reply(
         if said is None:
             return unscored("judge_unparseable", kept or "(an empty reply)")
         return Reply(answer=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
-    if len(spoken) > MAX_REPLY_CHARS:
+    if len(spoken.strip()) > MAX_REPLY_CHARS:
         return unscored("judge_unparseable")
     try:
-        answer = decode(question, spoken)
-    except UnparseableReply:
-        return unscored("judge_unparseable", kept or "(an empty reply)")
-    return Reply(answer=answer, text=kept, finish_reason=finish_reason, usage=usage, seconds=seconds)
+        found = decode(question, spoken)
+    except UnparseableReply as error:
+        fault = f"{finish_reason or 'stop'}: {' '.join(str(error).split())[:_FAULT_CHARS]}"
+        return Reply(
+            reason="judge_unparseable",
+            text=kept or "(an empty reply)",
+            finish_reason=fault,
+            usage=usage,
+            seconds=seconds,
+        )
+    ending = ", ".join([finish_reason, *(f"{field} trimmed" for field in found.trimmed[:_MOST_NOTED])])
+    return Reply(answer=found.answer, text=kept, finish_reason=ending, usage=usage, seconds=seconds)
 
 
 def _said(question: Question[A], spoken: str) -> A | None:
@@ -171,10 +193,17 @@ def without_reasoning(text: str) -> str:
     Templates often open the block in the prompt, so a reply may begin inside it. A reply that is JSON as a whole has
     none: a tag in it stands inside a string.
     """
-    ends = [place + len(tag) for tag in _REASONING_ENDS if (place := text.rfind(tag)) >= 0]
-    if ends and not _is_json(text):
-        text = text[max(ends) :]
-    return "" if text.lstrip().startswith("<think") else text
+    start = 0
+    for end in _REASONING_END.finditer(text):
+        start = end.end()
+    if start and not _is_json(text):
+        text = text[start:]
+    return "" if _REASONING_START.match(text) else text
+
+
+def _is_whole(text: str) -> bool:
+    """Whether `text` is one JSON object with blanks after it: what was cut off is more blanks."""
+    return text.endswith((" ", "\t", "\n", "\r")) and text.lstrip().startswith("{") and _is_json(text)
 
 
 def _is_json(text: str) -> bool:

@@ -3,6 +3,7 @@
 Nothing is sent or received here. A server's text is untrusted: it is decoded by type, within limits.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from datetime import UTC
@@ -155,15 +156,15 @@ _NOTHING = msgspec.Raw(b"null")
 
 
 class _Message(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
+    content: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
     reasoning: msgspec.Raw = _NOTHING
     reasoning_content: msgspec.Raw = _NOTHING
 
 
 class _Choice(msgspec.Struct):
     message: _Message
-    finish_reason: str | None = None
+    finish_reason: msgspec.Raw = _NOTHING
 
 
 class _PromptDetails(msgspec.Struct):
@@ -179,21 +180,28 @@ class _Usage(msgspec.Struct):
 class _Completion(msgspec.Struct):
     choices: Annotated[list[_Choice], Meta(min_length=1)]
     model: msgspec.Raw = _NOTHING
+    system_fingerprint: msgspec.Raw = _NOTHING
     usage: msgspec.Raw = _NOTHING
 
 
-class Completion(msgspec.Struct, frozen=True):
-    """The first choice of a chat completion. `reasoned`: the server parsed reasoning apart, which is left out.
+class _Part(msgspec.Struct):
+    type: str = "text"
+    text: str = ""
 
-    `model` is what answered, by the server's own word; empty if it does not say.
+
+class Completion(msgspec.Struct, frozen=True):
+    """The first choice of a chat completion. `reasoning` is what the server parsed apart as thought.
+
+    `model` and `fingerprint` are what answered, by the server's own word; empty if it does not say.
     """
 
     text: str | None
     finish_reason: str
     refusal: str | None
     usage: Usage
-    reasoned: bool = False
+    reasoning: str = ""
     model: str = ""
+    fingerprint: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Completion)
@@ -201,31 +209,122 @@ _USAGE = msgspec.json.Decoder(_Usage)
 _DETAILS = msgspec.json.Decoder(_PromptDetails)
 _COUNT = msgspec.json.Decoder(int)
 _TEXT = msgspec.json.Decoder(str)
+_PARTS = msgspec.json.Decoder(list[_Part])
+_BOM = b"\xef\xbb\xbf"
+_SPOKEN = frozenset({"text", "output_text"})
 
 
 def completion(body: bytes | None) -> Completion:
-    """The chat completion in `body` (None: too large to be read). Raises BrokenReply for anything else.
+    """The chat completion in `body` (None: too large to be read), whole or in events. Raises BrokenReply if it is none.
 
     What is not needed for the answer never breaks it: a strange number of tokens is bounded, or 0.
     """
     if body is None:
         raise BrokenReply("too large")
+    body = body.removeprefix(_BOM)
     try:
-        reply = _DECODER.decode(body)
+        reply = _decoded(joined_events(body) if is_events(body) else body)
+    except BrokenReply:
+        raise
     except msgspec.MsgspecError as error:
         raise BrokenReply(str(error)) from error
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenReply(f"not JSON text: {type(error).__name__}") from error
     choice = reply.choices[0]
     message = choice.message
+    thoughts = (_lenient(raw, _TEXT) or "" for raw in (message.reasoning, message.reasoning_content))
     return Completion(
-        message.content,
-        (choice.finish_reason or "")[:40],
-        message.refusal,
+        _spoken(message.content),
+        (_lenient(choice.finish_reason, _TEXT) or "")[:40],
+        _lenient(message.refusal, _TEXT),
         _usage(reply.usage),
-        any((_lenient(raw, _TEXT) or "").strip() for raw in (message.reasoning, message.reasoning_content)),
+        next((thought for thought in thoughts if thought.strip()), ""),
         (_lenient(reply.model, _TEXT) or "")[:200],
+        (_lenient(reply.system_fingerprint, _TEXT) or "")[:200],
     )
+
+
+def _decoded(body: bytes) -> _Completion:
+    """The completion in `body`, which may hold the NaN and Infinity of Python's JSON."""
+    try:
+        return _DECODER.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        plain = json.loads(body, parse_constant=lambda _: None)
+        return _DECODER.decode(json.dumps(plain))
+
+
+def _spoken(content: msgspec.Raw) -> str | None:
+    """The text of a message's content: a string, or the parts of text in a list."""
+    if content == _NOTHING:
+        return None
+    if (text := _lenient(content, _TEXT)) is not None:
+        return text
+    parts = _lenient(content, _PARTS)
+    if parts is None:
+        raise BrokenReply("the content of the message is not text")
+    return "".join(part.text for part in parts if part.type in _SPOKEN)
+
+
+class _Delta(msgspec.Struct):
+    content: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
+
+
+class _ChoiceEvent(msgspec.Struct):
+    index: msgspec.Raw = _NOTHING
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+    finish_reason: msgspec.Raw = _NOTHING
+
+
+class _Event(msgspec.Struct):
+    choices: list[_ChoiceEvent] = []
+    error: msgspec.Raw = _NOTHING
+    model: msgspec.Raw = _NOTHING
+    system_fingerprint: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = _NOTHING
+
+
+_EVENT = msgspec.json.Decoder(_Event)
+
+
+def is_events(body: bytes) -> bool:
+    """Whether `body` is a stream of server-sent events."""
+    return body.lstrip()[:6].startswith((b"data:", b"event:", b": "))
+
+
+def joined_events(body: bytes) -> bytes:
+    """The events of one streamed completion as the JSON of a whole one. Raises BrokenReply, and ValueError.
+
+    A stream that ends without a finish reason was cut off on its way.
+    """
+    said: dict[str, list[str]] = {name: [] for name in _Delta.__struct_fields__}
+    last: dict[str, msgspec.Raw] = {}
+    finish = _NOTHING
+    for line in body.splitlines():
+        data = line.removeprefix(b"data:").strip()
+        if not line.startswith(b"data:") or data in (b"", b"[DONE]"):
+            continue
+        event = _EVENT.decode(data)
+        if event.error != _NOTHING:
+            return b'{"error":' + bytes(event.error) + b"}"
+        for choice in event.choices:
+            if _lenient(choice.index, _COUNT):
+                continue
+            for name, pieces in said.items():
+                pieces.append(_lenient(getattr(choice.delta, name), _TEXT) or "")
+            if choice.finish_reason != _NOTHING:
+                finish = choice.finish_reason
+        for name in ("model", "system_fingerprint", "usage"):
+            if getattr(event, name) != _NOTHING:
+                last[name] = getattr(event, name)
+    if finish == _NOTHING:
+        raise BrokenReply("a stream of events without an end")
+    message = {name: "".join(pieces) for name, pieces in said.items() if any(pieces)}
+    return msgspec.json.encode({"choices": [{"message": message, "finish_reason": finish}], **last})
 
 
 def _usage(raw: msgspec.Raw) -> Usage:
@@ -282,16 +381,38 @@ def _window(listed: _Listed) -> int | None:
 
 class _Error(msgspec.Struct):
     message: str = ""
-    type: str | None = None
-    param: str | None = None
-    code: str | int | None = None
+    type: msgspec.Raw = _NOTHING
+    param: msgspec.Raw = _NOTHING
+    code: msgspec.Raw = _NOTHING
 
 
 class _Complaint(_Error):
-    error: _Error | None = None
+    """The forms of a complaint: the message is inside `error`, or `error` itself, or beside it."""
+
+    error: msgspec.Raw = _NOTHING
+    detail: msgspec.Raw = _NOTHING
 
 
 _COMPLAINT = msgspec.json.Decoder(_Complaint)
+_COMPLAINTS: msgspec.json.Decoder[list[_Complaint]] = msgspec.json.Decoder(list[_Complaint])
+_ERROR = msgspec.json.Decoder(_Error)
+_BAD_GATEWAY = 502
+
+
+def _complaint_in(raw: msgspec.Raw) -> _Complaint | None:
+    """A complaint, or the first of a list of them."""
+    found = _lenient(raw, _COMPLAINT)
+    several: list[_Complaint] | None = None if found else _lenient(raw, _COMPLAINTS)
+    return found or (several[0] if several else None)
+
+
+def _complained(body: bytes) -> tuple[str, _Error]:
+    """The message of a complaint, empty if there is none, and the error that holds it."""
+    raw = msgspec.Raw(body.removeprefix(_BOM))
+    found = _complaint_in(raw) or _Complaint()
+    error = _lenient(found.error, _ERROR) or found
+    texts = (_lenient(text, _TEXT) or "" for text in (found.error, found.detail))
+    return error.message or next((text for text in texts if text), ""), error
 
 
 def complaint(body: bytes, redacted: Redaction) -> str:
@@ -299,15 +420,47 @@ def complaint(body: bytes, redacted: Redaction) -> str:
 
     Only the server's own message where it can be found: the rest of such a body may repeat the request.
     """
-    try:
-        found = _COMPLAINT.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        found = _Complaint()
-    error = found.error or found
-    if not error.message:
+    message, error = _complained(body)
+    if not message:
         return redacted.head(body.decode("utf-8", "replace"), COMPLAINT_CHARS)
-    named = [str(part) for part in (error.code, error.param) if part is not None]
-    return redacted.head(" ".join([error.message, *named]), COMPLAINT_CHARS)
+    codes = (_word(part) for part in (error.code, error.param))
+    return redacted.head(" ".join([message, *(code for code in codes if code)]), COMPLAINT_CHARS)
+
+
+def _word(raw: msgspec.Raw) -> str:
+    """A text or a number as it is shown; empty for anything else."""
+    number = _lenient(raw, _COUNT)
+    return (_lenient(raw, _TEXT) or "") if number is None else str(number)
+
+
+def failure_inside(body: bytes) -> int | None:
+    """The status that a reply of status 200 without an answer stands for; None for anything but such a reply.
+
+    Nothing at all, no choices, and an error in place of choices are what gateways send when the server behind them has
+    failed: the status that the error names, or else 502.
+    """
+    bare = body.removeprefix(_BOM).strip()
+    if not bare:
+        return _BAD_GATEWAY
+    if is_events(bare):
+        try:
+            bare = joined_events(bare)
+        except (BrokenReply, ValueError, RecursionError):
+            return _BAD_GATEWAY
+    raw = msgspec.Raw(bare)
+    found = _complaint_in(raw)
+    if found is not None and found.error != _NOTHING:
+        code = _word((_lenient(found.error, _ERROR) or found).code)
+        return int(code) if re.fullmatch("[45][0-9][0-9]", code) else _BAD_GATEWAY
+    empty = _lenient(raw, _EMPTY)
+    return _BAD_GATEWAY if empty is not None and not empty.choices else None
+
+
+class _Empty(msgspec.Struct):
+    choices: Annotated[list[msgspec.Raw], Meta(max_length=0)] | None
+
+
+_EMPTY = msgspec.json.Decoder(_Empty)
 
 
 def retry_after(value: str | None, now: float) -> float | None:

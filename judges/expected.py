@@ -88,7 +88,7 @@ def expected_answer(question: Question[A], labels: Labels, probabilities: Sequen
     The answer is the most probable one (of equal ones the first), but a number of type `Choice` is the mean.
     """
     best = max(range(len(probabilities)), key=lambda place: (probabilities[place], -place))
-    answer = decode(question, labels.before + labels.values[best] + labels.after)
+    answer = decode(question, labels.before + labels.values[best] + labels.after).answer
     shown = msgspec.json.encode(
         {value: round(p, 6) for value, p in zip(labels.values, probabilities, strict=True)}
     ).decode()

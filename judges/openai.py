@@ -3,7 +3,9 @@
 A failure of one question becomes a reply with a reason; one that every question would meet is a `JudgeError`:
 
 =====================================  ===============================================================
-no connection, 408, 425, 429, 5xx      asked again after a wait; then judge_unavailable
+no connection, 202, 408, 409, 424,     asked again after a wait; then judge_unavailable
+425, 429, 5xx, and 200 with an error,
+with no choices or with nothing
 sent, and no answer in time            judge_timeout, not asked again: the server is busy enough
 4xx about the context's length, 413    context_overflow
 400, 422 about the response format     asked again without it, this answer type from then on
@@ -31,7 +33,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from adjudge.judges.chat import continued, read_reply, without_reasoning
-from adjudge.judges.completions import BrokenReply, Completion, Form, Model, Requests, completion
+from adjudge.judges.completions import Completion, Form, Model, Requests
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.judgment import PROBE_SECONDS, Asked, JudgeIdentity, JudgeReason, Probe, Reply, Verdict
 from adjudge.judges.question import Answer, Question
@@ -178,14 +180,12 @@ class Trial:
         self._seconds = received.seconds
         if not received.is_good:
             return self._refused(received)
-        try:
-            found = completion(received.body)
-        except BrokenReply:
+        if received.found is None:
             fix = (
                 "answered with something other than a chat completion; check judge: url, mostly ending in /v1"
             )
             return self._bad("unusable", fix)
-        return self._judged(found, form, constrained, await self._server.models())
+        return self._judged(received.found, form, constrained, await self._server.models())
 
     async def _ask(self, form: Form, constrained: bool) -> Received:
         if self._config.free_text:
@@ -223,12 +223,13 @@ class Trial:
             return self._bad("window_too_small", f"max_context is {config.max_context} tokens; {_ROOM}")
         if found.refusal or found.finish_reason in ("content_filter", "refusal"):
             return self._bad("unusable", "declines the smallest question; use another model")
-        spoken = without_reasoning(found.text or "").strip()
+        text = said_by(found, config.thinking)
+        spoken = without_reasoning(text).strip()
         if self._config.free_text:
             return (
                 self._good() if spoken else self._bad("unusable", "gives an empty reply; use another model")
             )
-        thought = found.reasoned or spoken != (found.text or "").strip()
+        thought = bool(found.reasoning and text != found.reasoning) or spoken != text.strip()
         if thought and not config.thinking:
             return self._bad("thinks_unasked", _THINKING)
         if found.finish_reason == "length":
@@ -268,6 +269,13 @@ class Trial:
             window=self._window,
             seconds=self._seconds,
         )
+
+
+def said_by(found: Completion, thinks: bool) -> str:
+    """The words of a reply. A server may take all words of a model that does not think for its thoughts."""
+    if found.text or thinks or found.finish_reason == "length":
+        return found.text or ""
+    return found.reasoning if found.reasoning.lstrip().startswith("{") else ""
 
 
 _REQUEST = "add missing parameters to judge: request, and name refused ones in judge: omit"
@@ -395,17 +403,15 @@ class OpenAIJudge:
         return Reply(reason=reason_of(received.status, said), text=said, seconds=seconds)
 
     def _read(self, question: Question[A], budget: int, received: Received) -> Reply[A]:
-        try:
-            found = completion(received.body)
-        except BrokenReply as error:
-            return Reply(reason="judge_unparseable", text=str(error), seconds=received.seconds)
+        found = received.found
+        if found is None:
+            return Reply(reason="judge_unparseable", text=received.said, seconds=received.seconds)
         self._has_answered = True
         limit = self._config.max_context
         if limit is not None and found.usage.prompt_tokens + budget > limit:
             return Reply(reason="context_overflow", usage=found.usage, seconds=received.seconds)
-        return read_reply(
-            question, found.text, found.finish_reason, found.usage, received.seconds, found.refusal
-        )
+        text = said_by(found, self._config.thinking)
+        return read_reply(question, text, found.finish_reason, found.usage, received.seconds, found.refusal)
 
 
 def _changed(config: OpenAIConfig) -> str:

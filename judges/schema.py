@@ -1,7 +1,10 @@
 """Answer types as JSON schemas for constrained decoding, and replies back into answers.
 
-A reply is accepted if all of it is JSON of the answer type, or if its first brace begins such an object and no
-different object follows. Nothing else is salvaged: keys are not guessed and numbers are not clipped.
+A reply is read by position: it is accepted if all of it is JSON of the answer type, or if such an object ends it, on
+lines of its own or after a colon; fences, end tokens and white space aside. JSON in the prose before it is a draft or a
+quotation. What only comes beside a valid verdict is trimmed: an unknown key, and an analysis that is null, too long, or
+holds half a character. Nothing else is salvaged: keys are not guessed, numbers are not clipped, and an object with the
+same key twice is not read.
 """
 
 import json
@@ -10,10 +13,11 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
+from adjudge.judges.judgment import encodable
 from adjudge.judges.plural import plural
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
@@ -23,8 +27,10 @@ Schema = dict[str, Any]
 MAX_VALUES = 101
 _STRIP = ("title", "description", "default", "examples", "$defs", "shared")
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-_FIRST_OBJECT = json.JSONDecoder()
 _BRACE = re.compile(r'\}|\{\s*["}]?')  # an object begins with a quote or ends at once
+_END_TOKEN = re.compile(r"(?:</s>|<\|?[a-z_]{2,20}\|?>|<\uff5c[^<>]{2,30}\uff5c>)\s*$", re.IGNORECASE)
+_MOST_END_TOKENS = 4
+_FENCE = "```"
 
 
 class AnswerTypeError(TypeError):
@@ -237,53 +243,153 @@ def _runs(properties: Schema) -> list[tuple[str, Schema]]:
     return list(properties.items())
 
 
-def decode(question: Question[A], text: str) -> A:
+class Decoded(msgspec.Struct, Generic[A], frozen=True):
+    """An answer, and the names of the fields that were `trimmed` to read it."""
+
+    answer: A
+    trimmed: tuple[str, ...] = ()
+
+
+def decode(question: Question[A], text: str) -> Decoded[A]:
     """The answer in a reply's `text`, in linear time.
 
-    Raises UnparseableReply if it does not fit the answer type or is not the only one.
+    Raises UnparseableReply if it does not fit the answer type or does not end the reply; the message names the field.
     """
-    text = text.strip()
+    text = _bare(text)
     try:
-        return _typed(question, text)
+        fields = _object(text)
     except UnparseableReply as error:
-        embedded = _only_object(text)
+        embedded = _last_object(text)
         if embedded in ("", text):
             raise error
-        return _typed(question, embedded)
+        text, fields = embedded, _object(embedded)
+    try:
+        return Decoded(_typed(question, text))
+    except UnparseableReply:
+        trimmed: dict[str, None] = {}
+        kept = _trimmed(fields, schema_of(question, analysis=True), "", trimmed)
+        if not trimmed:
+            raise
+        return Decoded(_typed(question, json.dumps(kept)), tuple(trimmed))
 
 
-def _only_object(text: str) -> str:
-    """The JSON object in `text`, the first of several equal ones; nothing if there is none.
+def _bare(text: str) -> str:
+    """`text` without the tokens and the fence around it, which belong to the reply's form."""
+    text = text.strip().removeprefix("<s>").lstrip()
+    for _ in range(_MOST_END_TOKENS):
+        tail = max(len(text) - 40, 0)
+        token = _END_TOKEN.search(text, tail)
+        if token is None:
+            break
+        text = text[: token.start()].rstrip()
+    if text.endswith(_FENCE):
+        text = text.removesuffix(_FENCE).rstrip()
+        label, _, inside = text.removeprefix(_FENCE).partition("\n")
+        if text.startswith(_FENCE) and (not label.strip() or label.strip().isalnum()):
+            text = inside.strip()
+    return text
 
-    Raises UnparseableReply for objects that differ, for a first brace that begins none, and for braces that do not
-    match: what encloses an object may be what the judge meant.
+
+def _object(text: str) -> dict[str, Any]:
+    """The only JSON object in `text`, whose keys differ."""
+    try:
+        found = _READER.decode(text)
+    except UnparseableReply:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise UnparseableReply("not one JSON object") from error
+    if not isinstance(found, dict):
+        raise UnparseableReply("not one JSON object")
+    return found
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for number, name in enumerate(names) if name in names[:number])
+        raise UnparseableReply(f"{double[:60]}: given twice")
+    return found
+
+
+_READER = json.JSONDecoder(object_pairs_hook=_pairs)
+
+
+def _last_object(text: str) -> str:
+    """The JSON object that ends `text`, on lines of its own or after a colon; nothing if there is none.
+
+    Raises UnparseableReply if the reply begins with another object, for a brace in the prose that begins no JSON object
+    although a quote follows it, and for braces that do not match: what encloses an object may be what the judge meant.
     """
-    first, seen, end, depth = "", None, 0, 0
+    first = last = ""
+    start = end = depth = 0
     while (brace := _BRACE.search(text, end)) is not None:
-        start, end = brace.span()
+        place, end = brace.span()
         if brace[0] == "}":
             depth -= 1
-        elif seen is not None and not brace[0].endswith(('"', "}")):
+        elif not brace[0].endswith(('"', "}")):
             depth += 1
+        elif not depth:
+            start, end = place, _end_of_object(text, place)
+            last = text[start:end]
+            first = first or ("" if text[:start].strip().removeprefix(_FENCE).removeprefix("json") else last)
         else:
-            found, after = _object_at(text, start)
-            if depth or (seen is not None and found != seen):
-                raise UnparseableReply("several JSON objects that differ")
-            first, seen, end = first or text[start:after], found, after
+            break
         if depth < 0:
             break
     if depth:
         raise UnparseableReply("braces that do not match")
-    return first
+    if not last or end < len(text):
+        raise UnparseableReply("no JSON object ends the reply")
+    before = text[:start].rstrip(" \t")
+    if before and not before.endswith(("\n", "\r", ":", "\uff1a")):
+        raise UnparseableReply("the last JSON object stands within a sentence")
+    if first not in ("", last):
+        raise UnparseableReply("several JSON objects that differ")
+    return last
 
 
-def _object_at(text: str, start: int) -> tuple[str, int]:
-    """The JSON object at `start` in one canonical form, and its end."""
+def _end_of_object(text: str, start: int) -> int:
     try:
-        value, end = _FIRST_OBJECT.raw_decode(text, start)
-        return json.dumps(value, sort_keys=True), end
+        return _FIRST_OBJECT.raw_decode(text, start)[1]
     except (ValueError, RecursionError) as error:
         raise UnparseableReply("a brace that begins no JSON object") from error
+
+
+_FIRST_OBJECT = json.JSONDecoder()
+
+
+def _trimmed(value: Any, schema: Schema, where: str, trimmed: dict[str, None]) -> Any:
+    """`value` without what no verdict needs; the places of what was left out or cut are put into `trimmed`."""
+    if isinstance(value, list) and "items" in schema:
+        return [_trimmed(item, schema["items"], f"{where}[]", trimmed) for item in value]
+    known = schema.get("properties")
+    if not isinstance(value, dict) or known is None:
+        return value
+    kept: dict[str, Any] = {}
+    numbers = list(known) == list(numbered(len(known)))
+    for name, inner in value.items():
+        place = f"{where}.{name}".lstrip(".")
+        if name not in known:
+            if numbers:  # a verdict on something that was not asked: the others may be shifted
+                kept[name] = inner
+            else:
+                trimmed[place[:60]] = None
+        elif name == "analysis" and (said := _cut(inner, known[name])) != inner:
+            trimmed[place[:60]] = None
+            kept[name] = said
+        else:
+            kept[name] = _trimmed(inner, known[name], place, trimmed)
+    return kept
+
+
+def _cut(analysis: Any, schema: Schema) -> Any:
+    """An analysis that fits, of one that is missing, too long, or not encodable."""
+    if analysis is None:
+        return ""
+    if not isinstance(analysis, str):
+        return analysis
+    return encodable(analysis[: int(schema["maxLength"])])
 
 
 def _typed(question: Question[A], text: str) -> A:

@@ -1,8 +1,7 @@
 """One OpenAI-compatible server over HTTP: sends requests, receives replies, and keeps secrets out of its messages.
 
 Connections are kept open between requests. httptools reads the responses, so a request costs a third of the processor
-time that aiohttp's sessions take, which do much that a judge does not need: redirects, cookies, proxies, traces,
-compressed and streamed bodies.
+time that aiohttp's sessions take, which do much that a judge does not need: redirects, cookies, traces.
 """
 
 import asyncio
@@ -11,6 +10,7 @@ import random
 import socket
 import ssl
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -19,7 +19,16 @@ import httptools
 import msgspec
 from yarl import URL
 
-from adjudge.judges.completions import Model, complaint, models, retry_after
+from adjudge.judges.completions import (
+    BrokenReply,
+    Completion,
+    Model,
+    complaint,
+    completion,
+    failure_inside,
+    models,
+    retry_after,
+)
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, JudgeReason, Omitted, Redaction, shown_url
 
@@ -208,6 +217,7 @@ class _Connection(asyncio.Protocol):
         self._body = bytearray()
         self._has_head = self._has_length = False
         self._retry_after: str | None = None
+        self._encoding = ""
         if self._response is not None and self._response.done():
             self.close()  # a second response
 
@@ -217,6 +227,8 @@ class _Connection(asyncio.Protocol):
                 self._has_length = True
             case b"retry-after":
                 self._retry_after = value.decode("latin-1")
+            case b"content-encoding":
+                self._encoding = value.decode("latin-1").strip().lower()
 
     def on_headers_complete(self) -> None:
         self._has_head = self._parser.get_status_code() >= 200
@@ -236,6 +248,12 @@ class _Connection(asyncio.Protocol):
     def _finish(self, body: bytes | None, is_reusable: bool = False) -> None:
         if self._response is not None and not self._response.done():
             status = self._parser.get_status_code()
+            if body and self._encoding in _PACKED:
+                try:
+                    body = unpacked(body, self._max_body_bytes)
+                except zlib.error as error:
+                    self._fail(f"the response is not {self._encoding}: {error}")
+                    return
             self._response.set_result(Response(status, body, self._retry_after))
             self.is_reusable = is_reusable
             self.used_at = self._loop.time()
@@ -246,10 +264,30 @@ class _Connection(asyncio.Protocol):
             self._response.set_exception(ConnectionFailed(said))
 
 
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+_ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
+
+
+def unpacked(body: bytes, most_bytes: int) -> bytes | None:
+    """A body that was packed by gzip or deflate, with or without a head; None if it has more than `most_bytes`.
+
+    Raises zlib.error.
+    """
+    is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
+    has_head = is_zlib or body.startswith(b"\x1f\x8b")
+    stream = zlib.decompressobj(_ZLIB_OR_GZIP if has_head else -zlib.MAX_WBITS)
+    found = stream.decompress(body, most_bytes + 1)
+    if len(found) > most_bytes:
+        return None
+    if not stream.eof:
+        raise zlib.error("it ends too early")
+    return found
+
+
 MAX_BODY_BYTES = 8_000_000
 MAX_WAIT_S = 60.0
 MAX_BACKOFF_S = 30.0
-_TRANSIENT = frozenset({408, 425, 429})
+_TRANSIENT = frozenset({202, 408, 409, 424, 425, 429})  # the server, or one behind it, is not ready
 
 
 class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,20 +331,22 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Received(msgspec.Struct, frozen=True):
     """The result of one request: a status and a body (None: too large), or no status and a `failure`.
 
-    `said` is what the server, or the connection, says of a failure; without secrets.
+    `said` is what the server, or the connection, says of a failure; without secrets. `found` is the chat completion, if
+    the body holds one. A body of status 200 that only tells of a failure has the status of that failure.
     """
 
     seconds: float
     status: int = 0
     body: bytes | None = b""
     said: str = ""
+    found: Completion | None = None
     retry_after: str | None = None
     failure: JudgeReason | None = None
 
     @property
     def is_good(self) -> bool:
         """Whether the body is a reply."""
-        return 200 <= self.status < 300
+        return 200 <= self.status < 300 and self.status not in _TRANSIENT
 
     @property
     def is_transient(self) -> bool:
@@ -345,7 +385,11 @@ class Server:
         self._key = key
         self._config = config
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "adjudge"}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "User-Agent": "adjudge",
+        }
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         self._connections = Connections(
@@ -396,7 +440,17 @@ class Server:
             said = self.redacted(str(error))
             return Received(time.perf_counter() - started, said=said, failure="judge_unavailable")
         seconds = time.perf_counter() - started
-        if 200 <= response.status < 300:
-            return Received(seconds, response.status, response.body and self.redacted.body(response.body))
+        status = response.status
+        if 200 <= status < 300:
+            content = response.body and self.redacted.body(response.body)
+            if body is None:
+                return Received(seconds, status, content)
+            try:
+                return Received(seconds, status, content, found=completion(content))
+            except BrokenReply as error:
+                inside = None if content is None else failure_inside(content)
+                if inside is None and status not in _TRANSIENT:
+                    return Received(seconds, status, content, str(error))
+                status = inside or status
         said = complaint(response.body or b"", self.redacted)
-        return Received(seconds, response.status, said=said, retry_after=response.retry_after)
+        return Received(seconds, status, said=said, retry_after=response.retry_after)

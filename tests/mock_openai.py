@@ -267,9 +267,7 @@ async def _unconstrained(mock: MockOpenAI, call: Call) -> web.StreamResponse | N
 
 
 async def _prose(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
-    return completion(
-        f"<think>Say {{this}}?</think>Here you are:\n```json\n{call.answer()}\n```\nAnything else?"
-    )
+    return completion(f"<think>Say {{this}}?</think>Here you are:\n```json\n{call.answer()}\n```")
 
 
 async def _provoked(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:

@@ -2,6 +2,7 @@ import asyncio
 import logging
 import pickle
 import time
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,7 +23,7 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import THINKING_TOKENS, Redaction, shown_url, storable
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.schema import json_schema, max_tokens, most_tokens
-from adjudge.judges.server import MAX_BODY_BYTES, OpenAIConfig
+from adjudge.judges.server import MAX_BODY_BYTES, OpenAIConfig, unpacked
 from adjudge.prompts import PromptBook
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, first, raw, refused, replying
@@ -383,7 +384,8 @@ async def test_max_context_counts_prompt_and_answer() -> None:
         (400, "The response was filtered: content_filter", "judge_refused"),
         (400, "logprobs: unknown parameter", "judge_unsupported"),
         (422, "unprocessable", "judge_unsupported"),
-        (409, "conflict", "judge_unsupported"),
+        (409, "conflict", "judge_unavailable"),
+        (424, "the model behind this gateway failed", "judge_unavailable"),
         (501, "not implemented", "judge_unavailable"),
     ],
 )
@@ -565,7 +567,6 @@ def test_endpoint_follows_the_base_url(base: str, endpoint: str) -> None:
 
 
 HOSTILE = {
-    "no bytes": b"",
     "not JSON": b"<html><body>Bad gateway</body></html>",
     "cut off": b'{"choices": [{"message": {"content": "',
     "not UTF-8": b'{"choices": [{"message": {"content": "\xff\xfe"}}]}',
@@ -573,7 +574,6 @@ HOSTILE = {
     "NaN": b'{"choices": NaN}',
     "a list": b"[]",
     "null": b"null",
-    "no choices": b'{"choices": []}',
     "choices of the wrong type": b'{"choices": {"0": 1}}',
     "no message": b'{"choices": [{}]}',
     "content of the wrong type": b'{"choices": [{"message": {"content": 7}}]}',
@@ -586,8 +586,6 @@ HOSTILE = {
     "deep lists": b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
     "deep objects": b'{"x": ' + b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"}",
     "deep content": msgspec.json.encode({"choices": [{"message": {"content": '{"items":' * 9_000}}]}),
-    "an error with status 200": b'{"error": {"message": "overloaded", "code": 529}}',
-    "an event stream": b'data: {"choices": []}\n\ndata: [DONE]\n\n',
     "content beyond the limit": msgspec.json.encode({"choices": [{"message": {"content": "{" * 200_000}}]}),
     "a body beyond the limit": b" " * (MAX_BODY_BYTES + 1),
 }
@@ -604,6 +602,89 @@ async def test_hostile_replies_are_unparseable(name: str) -> None:
     assert mock.calls == 1
 
 
+# Statuses of success without an answer, as gateways send them when the server behind them has failed.
+FAILED_INSIDE = {
+    "no bytes": b"",
+    "blank": b"\n\n \n",
+    "no choices": b'{"choices": []}',
+    "null choices": b'{"choices": null}',
+    "an error": b'{"error": {"message": "overloaded", "code": 529}}',
+    "an error with a word": b'{"error": {"message": "overloaded", "code": "server_error"}}',
+    "a list of an error": b'[{"error": {"message": "overloaded", "code": 503}}]',
+    "events without an end": b'data: {"choices": []}\n\ndata: [DONE]\n\n',
+    "an error among events": b'data: {"choices": []}\n\ndata: {"error": {"message": "overloaded"}}\n\n',
+}
+
+
+@pytest.mark.parametrize("name", FAILED_INSIDE)
+async def test_success_without_an_answer_is_asked_again(name: str) -> None:
+    async def once(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return raw(FAILED_INSIDE[name]) if call.before == 0 else None
+
+    async with MockOpenAI(fault=once) as mock:
+        assert (await ask(mock.url)).answer is not None
+        assert mock.calls == 2
+    async with MockOpenAI(fault=replying(lambda: raw(FAILED_INSIDE[name]))) as mock:
+        reply = await ask(mock.url)
+    assert reply.reason == "judge_unavailable"
+    assert "error" not in name or "overloaded" in reply.text
+
+
+async def test_accepted_for_later_is_asked_again() -> None:
+    async def later(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return raw(b"", status=202) if call.before == 0 else None
+
+    async with MockOpenAI(fault=later) as mock:
+        assert (await ask(mock.url)).answer is not None
+        assert mock.calls == 2
+
+
+ANSWER = '{"items": {"c01": "supported", "c02": "unknown", "c03": "unsupported"}}'
+
+
+def enveloped(content: Any = ANSWER, finish: Any = "stop", **message: Any) -> bytes:
+    choice = {"index": 0, "message": {"content": content, **message}, "finish_reason": finish}
+    return msgspec.json.encode({"choices": [choice]})
+
+
+def events(*contents: str, ends: bool = True) -> bytes:
+    said: list[dict[str, Any]] = [
+        {"delta": {"content": content}, "finish_reason": None} for content in contents
+    ]
+    said += [{"delta": {}, "finish_reason": "stop"}] if ends else []
+    lines = [b"data: " + msgspec.json.encode({"choices": [{"index": 0, **one}]}) for one in said]
+    usage = b'data: {"choices": [], "usage": {"prompt_tokens": 7}}'
+    return b": ping\n\n" + b"\n\n".join([*lines, usage, b"data: [DONE]"]) + b"\n\n"
+
+
+ODD = {
+    "a byte order mark": b"\xef\xbb\xbf" + enveloped(),
+    "NaN beside": enveloped()[:-1] + b', "timings": {"per_second": NaN, "least": -Infinity}}',
+    "parts of text": enveloped([{"type": "text", "text": ANSWER[:9]}, {"type": "text", "text": ANSWER[9:]}]),
+    "thoughts as a part": enveloped(
+        [{"type": "thinking", "thinking": [{"text": "{}"}]}, {"type": "text", "text": ANSWER}]
+    ),
+    "a number as finish reason": enveloped(finish=1),
+    "refusal false": enveloped(refusal=False),
+    "all in the field for reasoning": enveloped(None, reasoning_content=ANSWER),
+    "events": events(ANSWER[:9], ANSWER[9:]),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_odd_envelopes_do_not_hide_the_answer(name: str) -> None:
+    async with MockOpenAI(fault=replying(lambda: raw(ODD[name]))) as mock:
+        reply = await ask(mock.url)
+    assert reply.answer is not None and reply.text == ANSWER
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+async def test_thoughts_of_a_thinking_model_are_no_answer(finish: str) -> None:
+    body = enveloped(None, finish, reasoning_content=ANSWER)
+    async with MockOpenAI(fault=replying(lambda: raw(body))) as mock:
+        assert (await ask(mock.url, thinking=True)).answer is None
+
+
 async def test_content_type_does_not_matter() -> None:
     async def answer(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
         body = mock_openai.completion(call.answer()).body
@@ -614,15 +695,26 @@ async def test_content_type_does_not_matter() -> None:
         assert (await ask(mock.url)).answer is not None
 
 
-async def test_compressed_body_is_not_inflated() -> None:
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_compressed_body_is_inflated(coding: str) -> None:
     async def squeeze(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
-        assert call.http.headers["Accept-Encoding"] == "identity"
+        assert coding in call.http.headers["Accept-Encoding"]
         response = mock_openai.completion(call.answer())
-        response.enable_compression(mock_openai.web.ContentCoding.gzip)
+        response.enable_compression(mock_openai.web.ContentCoding(coding))
         return response
 
     async with MockOpenAI(fault=squeeze) as mock:
-        assert (await ask(mock.url)).reason == "judge_unparseable"
+        assert (await ask(mock.url)).answer is not None
+
+
+@pytest.mark.parametrize("wbits", [zlib.MAX_WBITS, zlib.MAX_WBITS | 16, -zlib.MAX_WBITS])
+def test_unpacked_body_is_whole_and_bounded(wbits: int) -> None:
+    packer = zlib.compressobj(wbits=wbits)
+    packed = packer.compress(b"a" * 1_000_000) + packer.flush()
+    assert unpacked(packed, 1_000_000) == b"a" * 1_000_000
+    assert unpacked(packed, 999_999) is None
+    with pytest.raises(zlib.error):
+        unpacked(packed[:-5], 1_000_000)
 
 
 async def test_endless_body_is_cut_at_the_limit() -> None:
@@ -823,7 +915,8 @@ def test_completion_takes_the_first_choice_or_is_broken(reply: dict[str, Any]) -
         found = completion(msgspec.json.encode(reply))
     except (BrokenReply, UnicodeEncodeError):
         return
-    assert found.text == reply["choices"][0]["message"]["content"]
+    content = reply["choices"][0]["message"]["content"]
+    assert found.text == content or isinstance(content, list)
     assert found.usage.prompt_tokens >= 0
 
 

@@ -136,7 +136,7 @@ async def test_server_that_refuses_to_constrain_may_answer() -> None:
         assert (await verdict(mock.url)).trouble == "ignores_schema"
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"choices": []}', b"\xff", b"{" * 100_000])
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"\xff", b"{" * 100_000])
 async def test_hostile_replies_are_unusable(body: bytes) -> None:
     async with MockOpenAI(fault=replying(lambda: mock_openai.raw(body))) as mock:
         found = await verdict(mock.url)

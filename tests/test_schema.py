@@ -119,7 +119,7 @@ def test_schema_can_omit_every_analysis() -> None:
     bare = {key: value for key, value in GOOD.items() if key != "analysis"}
     bare["items"] = {key: {"score": 1, "level": 0} for key in numbered(3)}
     jsonschema.validate(bare, schema)
-    assert decode(asked(), msgspec.json.encode(bare).decode()).analysis == ""
+    assert decode(asked(), msgspec.json.encode(bare).decode()).answer.analysis == ""
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(1, Answer.most_items), st.booleans())
@@ -128,7 +128,7 @@ def test_any_text_that_fits_the_schema_is_an_answer(seed: bytes, n: int, analysi
     schema = schema_of(question, analysis)
     value = valid(schema, seed)
     jsonschema.validate(value, schema)
-    answer = decode(question, msgspec.json.encode(value).decode())
+    answer = decode(question, msgspec.json.encode(value).decode()).answer
     assert list(answer.items) == list(numbered(n))
     assert answer.points in question.options
     kept = msgspec.to_builtins(answer)
@@ -270,7 +270,7 @@ def test_choice_of_an_item_is_one_of_the_options() -> None:
     question = AskLevels(context=Context.of(report="x"), n=2, allowed=(0.0, 2.0))
     made = schema_of(question, True)["properties"]["items"]["properties"]
     assert made["c02"]["properties"]["level"] == {"type": "integer", "enum": [0, 2]}
-    good = decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 2}}}')
+    good = decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 2}}}').answer
     assert good.items["c02"].level == 2
     with pytest.raises(UnparseableReply, match=r"items\.c02\.level: 1\.0 is not one of"):
         decode(question, '{"items": {"c01": {"level": 0}, "c02": {"level": 1}}}')
@@ -314,10 +314,16 @@ def test_shape_names_every_field_in_one_line() -> None:
         "```json\n{}\n```",
         "```\n{}\n```",
         "```JSON\n{}```",
-        "Here it is:\n\n```json\n\n{}\n\n```\nI hope that {{this}} helps.",
+        "Here it is:\n\n```json\n\n{}\n\n```\n",
         "My answer: {}",
-        "{} And that is {{all}}.",
-        "{} or, again, {}",
+        "The report asks for {{this}}.\n{}",
+        "I choose {{verdict}}: {}",
+        "{}\nAgain:\n{}",
+        'The text {{"points": 2}} is what the report wants.\n\nMy verdict: {}',
+        "{}<|im_end|>",
+        "<s> {}</s>",
+        "```json\n{}\n```<|eot_id|>\n",
+        "```json\n{}",
         "```python\nprint()\n```\nnothing, so: {}",
     ],
 )
@@ -329,12 +335,12 @@ def test_decode_reads_whole_fenced_or_embedded_json(wrapped: str) -> None:
         .replace("\0", "{")
         .replace("\1", "}")
     )
-    assert decode(asked(), text).points == 0.25
+    assert decode(asked(), text).answer.points == 0.25
 
 
 def test_fence_inside_a_string_is_ignored() -> None:
     text = text_of(analysis="```json\n{}\n``` was written", note="``` }{")
-    assert decode(asked(), f"So: {text} done").note == "``` }{"
+    assert decode(asked(), f"So: {text}").answer.note == "``` }{"
 
 
 @pytest.mark.parametrize(
@@ -348,7 +354,6 @@ def test_fence_inside_a_string_is_ignored() -> None:
         "{}",
         '"' + "{" * 50,
         text_of()[:-1],
-        "I choose {verdict}: " + text_of(),
         text_of() + ' {"verdict": "supported"}',
         '{"verdict": "supported"} ' + text_of(),
         text_of() + text_of(verdict="supported"),
@@ -369,22 +374,25 @@ def test_fence_inside_a_string_is_ignored() -> None:
         text_of(kept=[1, 1, 1, 1, 1]),
         text_of(kept={}),
         text_of(sure="true"),
-        text_of(analysis="x" * 101),
-        text_of(extra=1),
+        text_of().replace('"points"', '"points":2,"points"'),
+        text_of().replace('"points"', '"points":0.25,"points"'),
+        text_of().replace('"level"', '"level":1,"level"', 1),
+        "The report wants " + text_of() + " of me, and I decline.",
+        "I decline, for the report wants " + text_of(),
+        "Here it is:\n" + text_of() + "\nI hope that helps.",
+        '{"answer": ' + text_of() + "}",
         text_of(items={}),
         text_of(items={key: {"score": 7.5, "level": 1} for key in numbered(2)}),
         text_of(items={key: {"score": 7.5, "level": 1} for key in numbered(4)}),
         text_of(items={key: {"score": 7.5, "level": 1} for key in ("c1", "c2", "c3")}),
         text_of(items={key: {"score": 7.3, "level": 1} for key in numbered(3)}),
         text_of(items={key: {"score": 10.5, "level": 1} for key in numbered(3)}),
-        text_of(items={key: {"score": 7.5, "level": 1, "why": ""} for key in numbered(3)}),
         text_of(items=[{"score": 7.5, "level": 1}] * 3),
         text_of().replace("0.25", "NaN"),
         text_of().replace("0.25", "Infinity"),
         text_of().replace("0.25", "1e999"),
         text_of().replace("0.25", "9" * 5000),
-        text_of().replace("so", "\ud800"),
-        text_of().replace("so", "\\ud800"),
+        text_of(note="so").replace("so", "\\ud800"),
         '{"items":' * 50_000,
         text_of() + '{"":' * 200_000,
         text_of() + "{}" * 100_000,
@@ -400,9 +408,40 @@ def test_decode_salvages_nothing_else(text: str) -> None:
         decode(asked(), text)
 
 
+@pytest.mark.parametrize(
+    ("text", "trimmed"),
+    [
+        (text_of(analysis="x" * 101), ("analysis",)),
+        (text_of(analysis=None), ("analysis",)),
+        (text_of().replace("so", "\ud800"), ("analysis",)),
+        (text_of().replace("so", "\\ud800 \\u0022"), ("analysis",)),
+        (text_of(confidence=0.9, extra={"points": 2}), ("confidence", "extra")),
+        (
+            text_of(items={key: {"score": 7.5, "level": -1, "why": ""} for key in numbered(3)}),
+            ("items.c01.why", "items.c02.why", "items.c03.why"),
+        ),
+    ],
+    ids=lambda text: ascii(text)[:40],
+)
+def test_decode_trims_beside_a_valid_verdict(text: str, trimmed: tuple[str, ...]) -> None:
+    found = decode(asked(), text)
+    assert found.trimmed == trimmed
+    for field in ("verdict", "points", "kept", "note", "sure"):
+        assert getattr(found.answer, field) == getattr(decode(asked(), text_of()).answer, field)
+    reply = read_reply(asked(), text, "stop")
+    assert reply.answer is not None
+    assert reply.finish_reason.startswith(f"stop, {trimmed[0]} trimmed")
+
+
+@pytest.mark.parametrize("field", ["verdict", "points", "kept", "sure", "items"])
+def test_no_verdict_is_made_up_where_one_is_null(field: str) -> None:
+    with pytest.raises(UnparseableReply):
+        decode(asked(), text_of(**{field: None, "analysis": None}))
+
+
 def test_items_may_be_out_of_order() -> None:
     items = {key: {"score": float(i), "level": 0} for i, key in reversed(list(enumerate(numbered(3))))}
-    assert decode(asked(), text_of(items=items)).items["c03"].score == 2.0
+    assert decode(asked(), text_of(items=items)).answer.items["c03"].score == 2.0
 
 
 def test_errors_name_the_place() -> None:
@@ -425,11 +464,13 @@ def test_decode_of_any_text_is_an_answer_or_unparseable(text: str) -> None:
 @given(st.text(alphabet='ab {}"`<>/think\n'), st.text(alphabet='ab {}"`\n'))
 def test_answer_decoded_from_prose_is_unchanged(before: str, after: str) -> None:
     reply = read_reply(asked(), before + text_of() + after, "stop")
-    assert reply.answer in (None, decode(asked(), text_of()))
+    assert reply.answer in (None, decode(asked(), text_of()).answer)
 
 
 def test_finish_reason_is_checked_before_the_json() -> None:
     assert read_reply(asked(), text_of(), "length").reason == "answer_truncated"
+    assert read_reply(asked(), text_of() + "\n" * 50, "length").answer is not None
+    assert read_reply(asked(), "Draft: " + text_of() + "\n" * 50, "length").reason == "answer_truncated"
     assert read_reply(asked(), text_of(), "content_filter").reason == "judge_refused"
     assert read_reply(asked(), text_of(), "stop", refusal="no").reason == "judge_refused"
     assert read_reply(asked(), None, "tool_calls").reason == "judge_unparseable"
@@ -444,6 +485,10 @@ def test_finish_reason_is_checked_before_the_json() -> None:
         "a template opened this block; so {what}?</think>" + text_of(),
         text_of(note="</think>"),
         "<think></think>```json\n" + text_of() + "\n```",
+        "[THINK]Is it {}?[/THINK]" + text_of(),
+        "<seed:think>Is it {}?</seed:think>\n" + text_of(),
+        "<|channel|>analysis<|message|>Is it {}?<|end|><|start|>assistant<|channel|>final<|message|>"
+        + text_of(),
     ],
 )
 def test_reasoning_is_dropped(text: str) -> None:
@@ -511,12 +556,18 @@ def test_decoding_work_grows_with_the_reply(piece: str, monkeypatch: pytest.Monk
 
 
 def test_draft_inside_reasoning_is_not_an_answer() -> None:
-    for text in (f"<think>Perhaps {text_of()}", f"<think>{text_of()}</think>I cannot say."):
+    for text in (
+        f"<think>Perhaps {text_of()}",
+        f"[THINK]Perhaps {text_of()}",
+        f"<|channel|>analysis<|message|>Perhaps: {text_of()}",
+        f"[THINK]{text_of()}[/THINK]I cannot say.",
+        f"<think>{text_of()}</think>I cannot say.",
+    ):
         assert read_reply(asked(), text, "stop").reason == "judge_unparseable"
 
 
 def test_long_reply_is_cut_and_unparseable() -> None:
-    reply = read_reply(asked(), text_of() + " " * MAX_REPLY_CHARS, "stop")
+    reply = read_reply(asked(), text_of() + "." * MAX_REPLY_CHARS, "stop")
     assert reply.reason == "judge_unparseable"
     assert len(reply.text) == MAX_REPLY_CHARS
     thought = read_reply(asked(), "<think>" + "hm " * MAX_REPLY_CHARS + "</think>" + text_of(), "stop")
