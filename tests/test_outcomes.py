@@ -120,7 +120,7 @@ def test_old_card_is_read_as_the_protocol_says_it_today(name: str, cards_of: Any
         assert read_card(msgspec.json.encode(card)) == card  # as schemas 5 and 6 were first written
 
 
-def test_stored_line_has_its_words_and_what_programs_read_beside_them() -> None:
+def test_stored_line_has_words_and_what_programs_read() -> None:
     line = Evidence(what="x", outcome=Outcome.graded(1, 3), url="u", value=1 / 3)
     card = Scorecard(
         protocol="rubrics",

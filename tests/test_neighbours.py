@@ -1,0 +1,88 @@
+"""One report's pages are its own affair: whatever it cites, the figures and rewards of others stay as they are."""
+
+from pathlib import Path
+
+import pytest
+
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.rewards.scorer import open_rewards
+from tests.commands import run
+from tests.outages import scores
+from tests.servers.base import Exchange, Server
+from tests.servers.hostile import busy_for_an_hour, silent
+from tests.worlds import lines, world
+
+
+async def bridges(to: Exchange) -> None:
+    said = "".join(
+        f"<p>The bridge number {n} opened in {1900 + n} and was built of steel.</p>" for n in range(9)
+    )
+    await to.reply(
+        f"<html><head><title>Bridges</title></head><body><article>{said}</article></body></html>".encode()
+    )
+
+
+def honest(pages: Server, name: str, false: int = 0) -> str:
+    """Four true statements and some false ones, each on a page of its own of the site that all share."""
+    true = [
+        f"The bridge number {n} opened in {1900 + n} and was built of steel [a]({pages.url(f'/good/{name}{n}')})."
+        for n in range(4)
+    ]
+    wrong = [f"Elephants flew {n} zeppelins [b]({pages.url(f'/good/{name}x{n}')})." for n in range(false)]
+    return "\n\n".join(true + wrong)
+
+
+def sabotage(pages: Server, path: str, many: int) -> str:
+    return "\n\n".join(f"Marmalade {n} is blue [c]({pages.url(f'{path}/{n}')})." for n in range(many))
+
+
+def config_of(folder: Path, pages: Server, texts: dict[str, str]) -> Path:
+    fetch = {
+        "mode": "live",
+        "allow": [pages.address],
+        "timeouts": {"connect": 2.0, "read": 1.0, "total": 1.0},
+        "limits": {"patience": 2.0},
+    }
+    config = world(
+        folder,
+        systems=0,
+        tasks=1,
+        protocols=["fact"],
+        fetch=fetch,
+        reward={"metric": "c_acc", "deadline_s": 12},
+    )
+    rows = [{"task_id": "0", "system": name, "text": said} for name, said in texts.items()]
+    lines(folder / "reports" / "reports.jsonl", rows)
+    return config
+
+
+@pytest.fixture
+def pages():
+    routes = {f"/good/{name}{n}": bridges for name in ("a", "b", "ax", "bx") for n in range(4)}
+    routes |= {f"/busy/{n}": busy_for_an_hour for n in range(4)} | {f"/hung/{n}": silent for n in range(4)}
+    with Server(routes=routes) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", ["/busy", "/hung"])
+def test_figures_stay_beside_a_saboteur_of_the_same_site(tmp_path, capsys, pages, path) -> None:
+    systems = {"wren": honest(pages, "a", 1), "tern": honest(pages, "b", 2)}
+    found = []
+    for name, texts in (("alone", systems), ("beside", {"attacker": sabotage(pages, path, 4), **systems})):
+        (tmp_path / name).mkdir()
+        run(capsys, "evaluate", config_of(tmp_path / name, pages, texts))
+        rows = scores(tmp_path / name)
+        found.append(
+            {(row["system"], row["metric"]): row["value"] for row in rows if row["system"] in systems}
+        )
+    assert found[0] == found[1]
+    assert found[0]["wren", "c_acc"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("path", ["/busy", "/hung"])
+async def test_rewards_stay_beside_a_saboteur_of_the_same_site(tmp_path, pages, path) -> None:
+    config = RunConfig.load(config_of(tmp_path, pages, {"wren": honest(pages, "a")}))
+    group = [sabotage(pages, path, 4), honest(pages, "a"), honest(pages, "b", 1)]
+    async with open_rewards(config) as scorer:
+        rewards = await scorer.score([{"task_id": "0", "text": text} for text in group])
+    assert [reward.value for reward in rewards[1:]] == [1.0, pytest.approx(0.8)]
