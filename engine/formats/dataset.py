@@ -14,11 +14,12 @@ import msgspec
 
 from adjudge.engine.errors import nearest, unloadable
 from adjudge.engine.formats.columns import Columns, Prompts
-from adjudge.engine.formats.documents import MissingReader, read_report
+from adjudge.engine.formats.documents import MissingReader
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.engine.formats.input_files import DOCUMENTS, KINDS, TABLES, Given, InputFile, by_number, matched
 from adjudge.engine.formats.records import UNREADABLE, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
+from adjudge.engine.formats.report_documents import read_report
 from adjudge.scoring.contract.case import Case, Report, Task
 
 __all__ = [

@@ -7,7 +7,7 @@ the data set's folder: no path in a report can lead to one.
 import base64
 from pathlib import Path
 
-from adjudge.engine.formats.input_files import MAX_FILE_BYTES, InputFile, Unopened
+from adjudge.engine.formats.input_files import MAX_FILE_BYTES
 from adjudge.fetchers.extract import extract
 from adjudge.fetchers.office import MissingLibrary, Office, read_office
 from adjudge.fetchers.process import Unreadable
@@ -85,19 +85,6 @@ def read_source(file: Path) -> Source:
         return Source(name=file.name, text=text, around=around)
     except Unreadable as error:
         raise DocumentError(f"{file}: {error}") from error
-
-
-def read_report(file: InputFile) -> str:
-    """The text of a report that is a document. Raises DocumentError."""
-    try:
-        body = file.read(MAX_FILE_BYTES)
-        if file.suffix in _OFFICE:
-            return read_office(body, _OFFICE[file.suffix]).text
-        return extract(body, _TYPES[file.suffix], "trafilatura").text
-    except MissingLibrary as error:
-        raise MissingReader(f"{file}: {error}") from error
-    except (Unopened, Unreadable) as error:
-        raise DocumentError(str(error)) from error
 
 
 def _around(body: bytes) -> tuple[str, str]:

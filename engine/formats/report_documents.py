@@ -1,0 +1,134 @@
+"""A document as the Markdown that its author would have written: headings, lists, tables, links and footnotes are kept.
+
+A page cleaner would be the wrong tool: in a report nothing is beside the point, and a list of sources least of all.
+"""
+
+import io
+import re
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
+from xml.parsers.expat import ExpatError
+
+from adjudge.engine.formats.documents import DocumentError, MissingReader
+from adjudge.engine.formats.input_files import MAX_FILE_BYTES, MAX_UNPACKED_BYTES, InputFile, Unopened
+from adjudge.fetchers.extract import decode, excess, extract
+from adjudge.fetchers.process import Unreadable
+from adjudge.fetchers.urls import storable
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+__all__ = ["read_report"]
+
+_TYPES = {".pdf": "application/pdf", ".md": "text/plain", ".markdown": "text/plain", ".txt": "text/plain"}
+_UNSEEN = ("script", "style", "noscript", "template", "head", "img", "svg", "iframe")
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_BACK = frozenset("↩↑^⏎\ufe0e\ufe0f \n")
+_STYLES = """
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => h2:fresh
+p[style-name='List Bullet'] => ul > li:fresh
+p[style-name='List Bullet 2'] => ul|ol > li > ul > li:fresh
+p[style-name='List Bullet 3'] => ul|ol > li > ul|ol > li > ul > li:fresh
+p[style-name='List Number'] => ol > li:fresh
+p[style-name='List Number 2'] => ul|ol > li > ol > li:fresh
+p[style-name='List Number 3'] => ul|ol > li > ul|ol > li > ol > li:fresh
+p[style-name='Quote'] => blockquote > p:fresh
+p[style-name='Intense Quote'] => blockquote > p:fresh
+"""
+# What the Word reader raises for a broken archive or broken XML.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ExpatError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OSError,
+    RuntimeError,
+)
+_LABEL = 20  # characters of a note's mark, at most
+
+
+def read_report(file: InputFile) -> str:
+    """The report in a document, as Markdown. Raises DocumentError."""
+    try:
+        body = file.read(MAX_FILE_BYTES)
+        if file.suffix == ".docx":
+            return _marked_down(_html_of_word(body))
+        if file.suffix in (".html", ".htm"):
+            return _marked_down(decode(body, ""))
+        return extract(body, _TYPES[file.suffix], "trafilatura").text
+    except ImportError as error:
+        raise MissingReader(
+            f"{file}: needs {error.name}; install it with: pip install 'adjudge[files]'"
+        ) from error
+    except (Unopened, Unreadable, RecursionError) as error:
+        raise DocumentError(str(error)) from error
+
+
+def _html_of_word(body: bytes) -> str:
+    import mammoth  # optional
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > MAX_UNPACKED_BYTES:
+            raise ValueError(f"larger than {MAX_UNPACKED_BYTES:,} bytes unpacked")
+        no_pictures = mammoth.images.img_element(lambda image: {})
+        return str(
+            mammoth.convert_to_html(io.BytesIO(body), style_map=_STYLES, convert_image=no_pictures).value
+        )
+    except _BROKEN as error:
+        raise DocumentError(f"cannot be opened: {error}") from error
+
+
+def _marked_down(html: str) -> str:
+    """`html` as Markdown. Raises Unreadable for a shape that would take more than linear time."""
+    from bs4 import BeautifulSoup, Tag
+    from markdownify import MarkdownConverter
+
+    if problem := excess(html):
+        raise Unreadable(problem)
+    soup = BeautifulSoup(html, "lxml")
+    for element in soup.find_all(_UNSEEN):
+        element.decompose()
+    for element in soup.find_all(_is_hidden):
+        if not element.decomposed:
+            element.decompose()
+    _mark_footnotes(soup, {str(one["id"]): one for one in soup.find_all(id=True) if isinstance(one, Tag)})
+    text = MarkdownConverter(heading_style="ATX", bullets="-", escape_misc=False).convert_soup(soup)
+    return storable(re.sub(r"\n{3,}", "\n\n", text)).strip()
+
+
+def _is_hidden(element: "Tag") -> bool:
+    return element.has_attr("hidden") or bool(_HIDING.search(str(element.get("style") or "")))
+
+
+def _mark_footnotes(soup: "BeautifulSoup", places: "dict[str, Tag]") -> None:
+    """Write links to a note as its mark, `[^1]`, and the note as its definition, without the way back."""
+    notes: dict[str, str] = {}
+    for link in soup.find_all("a", href=re.compile("^#.")):
+        name, label = str(link["href"])[1:], link.get_text().strip().strip("[]")
+        note = places.get(name)
+        if note is None or note.name not in ("li", "p", "div", "aside", "dd", "td"):
+            continue
+        if not label.isalnum() or len(label) > _LABEL or any(one is note for one in link.parents):
+            continue
+        notes[name] = label
+        (link.parent if link.parent is not None and link.parent.name == "sup" else link).replace_with(
+            f"[^{label}]"
+        )
+    for name, label in notes.items():
+        note = places[name]
+        for back in note.find_all("a", href=re.compile("^#")):
+            if set(back.get_text()) <= _BACK:
+                back.decompose()
+        text = note.find("p") or note
+        text.insert(0, f"[^{label}]: ")
+        if note.name == "li":
+            note.name = "div"
+            if note.parent is not None and note.parent.name in ("ol", "ul"):
+                note.parent.name = "div"

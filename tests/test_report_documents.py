@@ -1,0 +1,118 @@
+"""A report in HTML or Word says what it says in Markdown: headings, items, tables, links and footnotes."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import docx
+import pytest
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.engine.formats.documents import DocumentError
+from adjudge.engine.formats.input_files import InputFile
+from adjudge.engine.formats.report_documents import read_report
+
+MARKDOWN = """# Bridges
+
+## Spans
+
+The span is 312 metres ([Register](https://r.example/a?b=1&c_2=3)).
+
+- It opened in 1931.
+- It was paid by [tolls](https://t.example/)."""
+
+HTML = """<html><head><title>No</title><style>p{}</style></head><body><nav></nav><h1>Bridges</h1><h2>Spans</h2>
+<p>The span is 312 metres (<a href="https://r.example/a?b=1&amp;c_2=3">Register</a>).</p>
+<p style="display: none">Hidden <a href="https://no.example/">no</a></p><!-- no -->
+<ul><li>It opened in 1931.</li><li>It was paid by <a href="https://t.example/">tolls</a>.</li></ul>
+<script>no()</script></body></html>"""
+
+
+def read(folder: Path, name: str, body: bytes) -> str:
+    (folder / name).write_bytes(body)
+    return read_report(InputFile(folder / name))
+
+
+def add_link(paragraph: docx.text.paragraph.Paragraph, text: str, url: str) -> None:
+    related = paragraph.part.relate_to(url, docx.opc.constants.RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+    link, run, words = OxmlElement("w:hyperlink"), OxmlElement("w:r"), OxmlElement("w:t")
+    link.set(qn("r:id"), related)
+    words.text = text
+    run.append(words)
+    link.append(run)
+    paragraph._p.append(link)
+
+
+def word() -> bytes:
+    made = docx.Document()
+    made.add_heading("Bridges", 0)
+    made.add_heading("Spans", 2)
+    first = made.add_paragraph("The span is 312 metres (")
+    add_link(first, "Register", "https://r.example/a?b=1&c_2=3")
+    first.add_run(").")
+    made.add_paragraph("It opened in 1931.", style="List Bullet")
+    item = made.add_paragraph("It was paid by ", style="List Bullet")
+    add_link(item, "tolls", "https://t.example/")
+    item.add_run(".")
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+def test_html_and_word_are_the_same_markdown(tmp_path: Path) -> None:
+    assert read(tmp_path, "r.html", HTML.encode()) == MARKDOWN
+    assert read(tmp_path, "r.docx", word()) == MARKDOWN
+    assert read(tmp_path, "r.md", MARKDOWN.encode()) == MARKDOWN
+
+
+def test_footnotes_are_marks_and_definitions(tmp_path: Path) -> None:
+    html = """<p>It spans 312 metres.<sup id="r1"><a href="#n1">[1]</a></sup> It is <a href="#p">long</a>.</p>
+    <p id="p">So.</p><section><ol>
+    <li id="n1"><p>Lee, <a href="https://r.example/">Register</a>. <a href="#r1">↩</a></p></li></ol>
+    </section>"""
+    said = read(tmp_path, "r.html", html.encode())
+    assert said.startswith("It spans 312 metres.[^1] It is ")
+    assert said.endswith("[^1]: Lee, [Register](https://r.example/).")
+
+
+def test_cells_keep_their_links(tmp_path: Path) -> None:
+    html = '<table><tr><th>What</th><th>Source</th></tr><tr><td>312 m</td><td><a href="https://r.example/">R</a></td></tr></table>'
+    assert "| 312 m | [R](https://r.example/) |" in read(tmp_path, "r.html", html.encode())
+
+
+WORDS = st.text("abcdefghij ", min_size=1, max_size=20).map(lambda text: f"x{text.strip()}x")
+
+
+@settings(max_examples=40, deadline=None)
+@given(blocks=st.lists(st.tuples(st.sampled_from(["h2", "p", "li"]), WORDS), min_size=1, max_size=8))
+def test_every_block_stands_on_a_line_of_its_own(
+    blocks: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    marks = {"h2": "## ", "p": "", "li": "- "}
+    html = "".join(
+        f"<ul><li>{text}</li></ul>" if kind == "li" else f"<{kind}>{text}</{kind}>" for kind, text in blocks
+    )
+    said = read(tmp_path_factory.mktemp("r"), "r.html", html.encode())
+    assert [line for line in said.split("\n") if line] == [
+        marks[kind] + " ".join(text.split()) for kind, text in blocks
+    ]
+
+
+def broken_word() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<")
+        archive.writestr("word/document.xml", "<")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [("r.docx", b"PK"), ("r.docx", broken_word()), ("r.html", b"<div>" * 50_000), ("r.pdf", b"no PDF")],
+)
+def test_what_cannot_be_read_is_a_document_error(name: str, body: bytes, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError):
+        read(tmp_path, name, body)
