@@ -13,6 +13,7 @@ sent, and no answer in time            judge_timeout, not asked again: the serve
 401, 402, 403, 404, 405, redirections  JudgeError
 400, 422 about model, max_tokens,      JudgeError, unless the server has answered before
 temperature or seed
+any other 400, 422                     asked once more without the response format
 any other 4xx                          judge_unsupported, its text what the server said
 200 without a chat completion          judge_unparseable
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
@@ -47,13 +48,17 @@ _log = logging.getLogger(__name__)
 _CONTEXT = re.compile(
     r"context.?(length|window|size)|maximum (input|sequence|model) length|(input|prompt) is too long"
     r"|too many tokens|max_tokens must be at least|inputs.{1,3}tokens.{1,40}must be"
-    r"|max_(completion_)?tokens. ?is too large|supports at most .{1,20}tokens",
+    r"|max_(completion_)?tokens. ?is too large|supports at most .{1,20}tokens"
+    r"|token limit|token count|maximum prompt length|max_seq_len"
+    r"|(input|prompt).{0,60}(longer|fewer|above|exceed|outside)",
     re.IGNORECASE,
 )
 _FORMAT = re.compile(
     r"response.?format|json.?schema|structured.?output|guided.?(json|decoding)|grammar", re.IGNORECASE
 )
-_FILTERED = re.compile(r"content.?(filter|policy|management policy)", re.IGNORECASE)
+_FILTERED = re.compile(
+    r"content.?(filter|policy|management policy)|inspection|moderation|flagged", re.IGNORECASE
+)
 _UNKNOWN_MODEL = re.compile(r"model_not_found|invalid model|model.{0,80}(not found|not exist)", re.IGNORECASE)
 _UNSUPPORTED = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed)|extra|deprecated|instead|only the default"
@@ -384,7 +389,16 @@ class OpenAIJudge:
                 form.constrained = False
                 _log.warning("%s does not constrain %s", self._server.where, question.answer.__name__)
                 _log.debug("%s said: %s", self._server.where, refused)  # it may repeat the prompt
+        elif constrained and received.status in (400, 422) and self._may_be_the_format(received):
+            body = self._requests.body(question, form, seed, budget, constrained=False)
+            again = await self._server.send(body)
+            received = again if again.is_good else received
         return self._reply(question, form.budgets[0], received)
+
+    def _may_be_the_format(self, received: Received) -> bool:
+        """Whether a refusal that names no format, nor anything else, may still be one of the schema."""
+        status, said = received.status, received.said
+        return refused_parameter(status, said) is None and reason_of(status, said) == "judge_unsupported"
 
     def _reply(self, question: Question[A], budget: int, received: Received) -> Reply[A]:
         if received.is_good:

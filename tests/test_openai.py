@@ -396,6 +396,36 @@ async def test_other_refusals_affect_one_question(status: int, message: str, rea
     assert message in reply.text
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("The request is above the token limit of the model: 1500", "context_overflow"),
+        ("Input length (2000 tokens) is above the allowed length (1500 tokens).", "context_overflow"),
+        ("The token count of the input (2000) is above the number allowed (1500).", "context_overflow"),
+        ("`inputs` may have fewer than 1500 tokens, given 2000", "context_overflow"),
+        ("The maximum prompt length of this model is 1500", "context_overflow"),
+        ("default_max_tokens (-5) must be above 0: max_seq_len (1500) - prompt_len", "context_overflow"),
+        ("Prompt is longer than the max length", "context_overflow"),
+        ("the length of the input is outside its range, [1, 1500]", "context_overflow"),
+        ("DataInspectionFailed: the input may hold content that is not appropriate.", "judge_refused"),
+    ],
+)
+async def test_refusal_in_other_words_has_its_reason(message: str, reason: str) -> None:
+    async with MockOpenAI(fault=replying(lambda: refused(400, message))) as mock:
+        assert (await ask(mock.url)).reason == reason
+        assert mock.calls == 1
+
+
+@pytest.mark.parametrize("message", ["", "The schema is too complex to be compiled"])
+async def test_refusal_without_a_cause_is_asked_without_format(message: str) -> None:
+    async def refuse(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        return refused(400, message) if call.constrained else mock_openai.completion(ANSWER)
+
+    async with MockOpenAI(fault=refuse) as mock:
+        assert (await ask(mock.url)).answer is not None
+        assert mock.calls == 2
+
+
 @pytest.mark.parametrize("status", [301, 307, 401, 402, 403, 404, 405])
 async def test_server_that_fails_every_question_stops_the_run(
     status: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
