@@ -21,15 +21,16 @@ from yarl import URL
 
 from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, receive, too_large
 from adjudge.fetchers.downloader import Download, Downloader
-from adjudge.fetchers.failures import Failure, bar_of_headers, bar_of_text, boundary, status_failure
+from adjudge.fetchers.failures import Failure, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.pace import Attempts, Turn, Turns
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
-from adjudge.fetchers.process import Budget, Extractor
+from adjudge.fetchers.process import Budget, Extraction, Extractor
 from adjudge.fetchers.robots import MAX_RULES, Robots
+from adjudge.fetchers.signs import bar_of_headers, failure_of, refreshes_to
 from adjudge.fetchers.urls import (
     WEB_PORTS,
     MalformedURL,
@@ -106,6 +107,8 @@ _ALWAYS_THERE = normalise_url("http://example.com/")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.I)
 _MAX_HEADER = 64 << 10
+_MAX_HEADERS = 2_000
+_MAX_COOKIES = 8 << 10
 # aiohttp may leave a read timer running on a connection that waits for reuse: it must not have fired by then.
 _KEEP_ALIVE = 4.0
 _KEEP_ALIVE_OF_READ = 0.5
@@ -175,14 +178,25 @@ class HttpFetcher(Fetcher):
 
     async def _fetch(self, url: NormalURL) -> Fetched:
         journey = _Journey(url, Budget(self._timeouts.total))
-        async with AsyncExitStack() as held:
-            try:
-                document = await self._follow(journey, held)
-            except Failure as failure:
+        document: _Document | None = None
+        try:
+            while True:
+                async with AsyncExitStack() as held:
+                    document = await self._follow(journey, held)
+                    found = await self._pool.extract(document.body.content, document.content_type)
+                onward = refreshes_to(document.refresh) or found.onward
+                target = _target(document.url, onward) if onward else document.url
+                if target == document.url:
+                    break
+                journey.url, document = target, None
+            if (failure := failure_of(found)) is not None:
+                raise failure
+        except Failure as failure:
+            if document is None:
                 reason = await self._blamed(failure, journey.url)
                 return Fetched(failed(url, reason, failure.detail, final_url=journey.url, fetched_at=time()))
-            page = await self._extracted(url, document)
-            return Fetched(page, document.body.content, document.content_type)
+            return Fetched(_unread(url, document, failure), document.body.content, document.content_type)
+        return Fetched(_read(url, document, found), document.body.content, document.content_type)
 
     async def _blamed(self, failure: Failure, url: NormalURL) -> PageReason:
         """The failure's reason, or network_unavailable if no other host answers either."""
@@ -213,40 +227,10 @@ class HttpFetcher(Fetcher):
         except Failure:
             return False
 
-    async def _extracted(self, url: NormalURL, document: "_Document") -> Page:
-        media, body, now = media_type(document.content_type), document.body, time()
-        try:
-            found = await self._pool.extract(body.content, document.content_type)
-            bar = bar_of_text(found.title, found.text)
-            if bar is not None:
-                raise Failure("page_barred", bar)
-        except Failure as failure:
-            return failed(
-                url,
-                failure.reason,
-                failure.detail,
-                final_url=document.url,
-                fetched_at=now,
-                content_type=media,
-                sha256=body.sha256,
-            )
-        return Page(
-            url=url,
-            final_url=document.url,
-            status="read",
-            reason=None,
-            fetched_at=now,
-            content_type=media,
-            sha256=body.sha256,
-            title=found.title,
-            description=found.description,
-            text=found.text,
-            size=len(body.content),
-        )
-
     async def _follow(self, journey: "_Journey", held: AsyncExitStack, *, robots: bool = True) -> "_Document":
         """Where the redirects lead. Raises Failure; `journey.url` is then the last URL that was tried."""
-        for _ in range(self._limits.redirects + 1):
+        while journey.hops <= self._limits.redirects:
+            journey.hops += 1
             try:
                 self._guard.check(journey.url)
             except Blocked as error:
@@ -305,8 +289,12 @@ class HttpFetcher(Fetcher):
     async def _request(self, journey: "_Journey", turn: Turn) -> "_Document | NormalURL":
         url = journey.url
         async with self._open().get(
-            URL(url, encoded=True), allow_redirects=False, trace_request_ctx=turn
+            URL(url, encoded=True),
+            allow_redirects=False,
+            trace_request_ctx=turn,
+            headers=journey.cookies(url),
         ) as response:
+            journey.keep(response)
             if response.status in _REDIRECTS and "Location" in response.headers:
                 return _target(url, storable(response.headers["Location"]))
             turn.advised(wait_advised(response.headers, time()))
@@ -333,7 +321,7 @@ class HttpFetcher(Fetcher):
             None if journey.rules else content_type,
             enough=MAX_RULES if journey.rules else None,
         )
-        return _Document(journey.url, content_type, body)
+        return _Document(journey.url, content_type, body, storable(response.headers.get("Refresh", "")))
 
     def _check_body(self, content_type: str, size: int) -> None:
         if not may_be_read(content_type):
@@ -371,6 +359,7 @@ class HttpFetcher(Fetcher):
                 read_bufsize=_MAX_HEADER,
                 max_line_size=_MAX_HEADER,
                 max_field_size=_MAX_HEADER,
+                max_headers=_MAX_HEADERS,
                 trace_configs=[sent],
             )
         return self._session
@@ -384,12 +373,63 @@ class _Journey:
         self.url = url
         self.budget = budget
         self.rules = rules
+        self.hops = 0
+        self._jar: aiohttp.CookieJar | None = None
+
+    def keep(self, response: aiohttp.ClientResponse) -> None:
+        """Keep the cookies of `response` for the rest of the journey, which begins without any."""
+        if response.cookies:
+            self._jar = self._jar or aiohttp.CookieJar(unsafe=True)
+            self._jar.update_cookies(response.cookies, response.url)
+
+    def cookies(self, url: NormalURL) -> dict[str, str]:
+        """The Cookie header for `url`, if it has one, at most 8 KB."""
+        if self._jar is None:
+            return {}
+        found = self._jar.filter_cookies(URL(url, encoded=True)).values()
+        sent, size = [], 0
+        for cookie in found:
+            size += len(cookie.key) + len(cookie.coded_value) + 3
+            if size > _MAX_COOKIES:
+                break
+            sent.append(f"{cookie.key}={cookie.coded_value}")
+        return {"Cookie": "; ".join(sent)} if sent else {}
 
 
 class _Document(NamedTuple):
     url: NormalURL
     content_type: str
     body: Body
+    refresh: str = ""
+    """Its Refresh header."""
+
+
+def _unread(url: NormalURL, document: _Document, failure: Failure) -> Page:
+    return failed(
+        url,
+        failure.reason,
+        failure.detail,
+        final_url=document.url,
+        fetched_at=time(),
+        content_type=media_type(document.content_type),
+        sha256=document.body.sha256,
+    )
+
+
+def _read(url: NormalURL, document: _Document, found: Extraction) -> Page:
+    return Page(
+        url=url,
+        final_url=document.url,
+        status="read",
+        reason=None,
+        fetched_at=time(),
+        content_type=media_type(document.content_type),
+        sha256=document.body.sha256,
+        title=found.title,
+        description=found.description,
+        text=found.text,
+        size=len(document.body.content),
+    )
 
 
 def _target(url: NormalURL, location: str) -> NormalURL:

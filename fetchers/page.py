@@ -5,10 +5,12 @@ A URL's failure is data, never an exception. Its reason says who caused it:
 =====================  ==============  ==================================================================
 reason                 cause           what happened
 =====================  ==============  ==================================================================
-page_gone              source          404, 410, or a host name that does not exist while others do
+page_gone              source          404, 410, a host name that does not exist while others do, or a page that
+                                       says itself that it is not there
 page_blocked           source          refused by the guard: a report may not send us there
-page_barred            source          401, 402, 403, 451, robots.txt, a login or a bot check
-page_empty             source          read, and without any text
+page_barred            source          401, 402, 403, 451, robots.txt; a login, a bot check, a request for consent
+                                       or a paid article's beginning in the page's place
+page_empty             source          without any text, or with none before a browser has run its scripts
 page_timeout           source          no connection, no byte or no whole page in time, while other hosts
                                        answered
 page_server_error      source          while other hosts answered: 5xx and any other refusal after the

@@ -53,11 +53,14 @@ LENGTH = struct.Struct(">I")
 
 
 class Extraction(msgspec.Struct, frozen=True, array_like=True):
-    """The plain text of a body."""
+    """The plain text of a body, what it is (`fetchers/signs.py`) by which sign, and the address it leads to, if any."""
 
     title: str
     description: str
     text: str
+    state: Literal["content", "wall", "missing", "teaser", "empty"] = "content"
+    sign: str = ""
+    onward: str = ""
 
 
 class Unreadable(ValueError):

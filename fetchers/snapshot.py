@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from adjudge.fetchers.failures import Failure, bar_of_text, status_failure
+from adjudge.fetchers.failures import Failure, status_failure
 from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
+from adjudge.fetchers.signs import failure_of
 from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storable
 
 INDEX = "index.jsonl"
@@ -127,9 +128,8 @@ class SnapshotFetcher(Fetcher):
         known = msgspec.structs.replace(entry, content_type=header, sha256=digest)
         try:
             found = await self._pool.extract(body, header)
-            bar = bar_of_text(found.title, found.text)
-            if bar is not None:
-                raise Failure("page_barred", bar)
+            if (failure := failure_of(found)) is not None:
+                raise failure
         except Failure as failure:
             return _frame(url, known, failure)
         return msgspec.structs.replace(

@@ -10,8 +10,10 @@ from typing import cast
 import msgspec
 from lxml import etree
 
-from adjudge.fetchers.extract import extract
+from adjudge.fetchers.extract import decode, extract
+from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extractor, Job, Reply, Unreadable, answer_jobs, at_most, resident
+from adjudge.fetchers.signs import told
 
 # What parsers raise on broken input. Anything else ends the process, which is the outer boundary.
 _PARSER_ERRORS = (
@@ -44,6 +46,8 @@ def _answer(job: Job, extractor: Extractor) -> Reply:
     found, problem = None, ""
     try:
         found = extract(job.body, job.content_type, extractor)
+        html = kind_of(job.content_type, job.body) == "html"
+        found = told(found, decode(job.body, job.content_type) if html else "")
     except Unreadable as error:
         problem = str(error)
     except _PARSER_ERRORS as error:

@@ -69,7 +69,7 @@ OUTCOMES = {
     "/picture": "page_unsupported",
     "/fake-pdf": "page_unsupported",
     "/entity-bomb": None,
-    "/empty": None,
+    "/empty": "page_empty",
     "/headers-in-ruins": "page_server_error",
     "/to-private": "page_blocked",
     "/to-loopback": "page_blocked",
@@ -375,6 +375,60 @@ async def test_robots_txt_is_obeyed_on_request(make: Make) -> None:
         assert server.paths().count("/robots.txt") == 1 and "/private/a.html" not in server.paths()
         careless = await make(allow=[server.address]).read(server.url("/private/a.html"))
         assert careless.status == "read"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"", ("Refresh: 0; url=/there",)),
+        (b"<meta http-equiv=Refresh content=\"3; URL='/there'\">Soon.", ()),
+        (b"<noscript><meta http-equiv=refresh content='0;/there'></noscript><script>go()</script>", ()),
+        (b'<script>location.replace("\\/there")</script>', ()),
+        (b"<script>window.location.href = '/there'</script>", ()),
+        (b"<iframe src=/there></iframe>", ()),
+    ],
+)
+async def test_page_leads_on_as_in_a_browser(make: Make, body: bytes, headers: tuple[str, ...]) -> None:
+    async def here(to: Exchange) -> None:
+        await to.reply(body, *headers)
+
+    with Server(routes={"/here": here, "/there": plain}) as server:
+        page = await make(allow=[server.address]).read(server.url("/here"))
+    assert page.title == "A plain article" and page.final_url == server.url("/there")
+
+
+@pytest.mark.parametrize(
+    "target", ["http://10.0.0.1/", "file:///etc/passwd", "http://169.254.169.254/latest"]
+)
+async def test_refresh_passes_the_guard(make: Make, target: str) -> None:
+    async def here(to: Exchange) -> None:
+        await to.reply(f"<meta http-equiv=refresh content='0;url={target}'>".encode())
+
+    with Server(routes={"/here": here}) as server:
+        assert (await make(allow=[server.address]).read(server.url("/here"))).reason == "page_blocked"
+
+
+async def test_refreshes_in_a_circle_end(make: Make) -> None:
+    async def here(to: Exchange) -> None:
+        await to.reply(b"", f"Refresh: 0;url=/{to.request.path[1:]}x")
+
+    with Server(otherwise=here) as server:
+        page = await make(Limits(redirects=5), allow=[server.address]).read(server.url("/a"))
+    assert page.detail == "more than 5 redirects" and len(server.log) == 6
+
+
+async def test_cookies_last_for_one_journey(make: Make) -> None:
+    async def gate(to: Exchange) -> None:
+        if "seen=1" in to.request.headers.get("cookie", ""):
+            await plain(to)
+        else:
+            await to.reply(b"", "Location: /gate", "Set-Cookie: seen=1; Path=/", status="302 Found")
+
+    with Server(routes={"/gate": gate}, otherwise=plain) as server:
+        fetcher = make(allow=[server.address])
+        assert (await fetcher.read(server.url("/gate"))).status == "read"
+        await fetcher.read(server.url("/other"))
+    assert [request.headers.get("cookie") for request in server.log] == [None, "seen=1", None]
 
 
 @pytest.mark.parametrize(

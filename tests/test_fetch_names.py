@@ -5,7 +5,6 @@ import socket
 
 import pytest
 
-from adjudge.fetchers.failures import bar_of_headers, bar_of_text
 from adjudge.fetchers.guard import NameServers, Others
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
@@ -119,34 +118,3 @@ async def test_many_sites_are_not_all_remembered() -> None:
         others.worked(f"{n}.com", public=True)
     assert len(others._worked) < 1000
     assert await others.work("99999.com", public=True)
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "barred"),
-    [
-        ("Just a moment...", "Checking.", True),
-        ("Attention Required! | Cloudflare", "", True),
-        ("Robot Check", "Type the characters.", True),
-        ("Log in | The Daily Bridge", "Forgot your password?", True),
-        ("Sign in to continue", "", True),
-        ("Just a moment in time", "A poem.", False),
-        ("Robot | Dictionary", "A machine that does the work of a person.", False),
-        ("Sign in the window", "A short story.", False),
-        ("Log in", "A log is kept. " * 60, False),
-        ("", "", False),
-    ],
-)
-def test_only_a_barrier_without_text_is_one(title: str, text: str, barred: bool) -> None:
-    assert (bar_of_text(title, text) is not None) == barred
-
-
-@pytest.mark.parametrize(
-    ("headers", "barred"),
-    [
-        ({"cf-mitigated": "challenge"}, True),
-        ({"x-amzn-waf-action": "CAPTCHA"}, True),
-        ({"cf-mitigated": "no"}, False),
-    ],
-)
-def test_challenges_are_told_by_their_headers(headers: dict[str, str], barred: bool) -> None:
-    assert (bar_of_headers(headers) is not None) == barred

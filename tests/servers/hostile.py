@@ -177,7 +177,9 @@ async def bot_check_by_header(to: Exchange) -> None:
 
 
 async def bot_check(to: Exchange) -> None:
-    await to.reply(b"<title>Just a moment...</title><p>Checking that you are not a program.</p>")
+    await to.reply(
+        b"<title>Just a moment...</title><p>Checking that you are not a program.</p><script></script>"
+    )
 
 
 async def login_wall(to: Exchange) -> None:

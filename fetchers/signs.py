@@ -1,0 +1,254 @@
+"""What a page is that was received: content, or one of the things that servers send in its place.
+
+One list of signs: headers, markup, script names, titles. A mark alone decides nothing, since services put theirs on
+pages that they let through; it does on a page that says hardly anything beside it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from adjudge.fetchers.failures import Failure
+from adjudge.fetchers.page import PageReason
+from adjudge.fetchers.process import Extraction
+
+REASONS: dict[str, PageReason] = {
+    "wall": "page_barred",
+    "teaser": "page_barred",
+    "missing": "page_gone",
+    "empty": "page_empty",
+}
+
+# Response headers by which services say that they answered with a challenge in place of the page.
+_CHALLENGES = {
+    "cf-mitigated": ("challenge",),
+    "x-amzn-waf-action": ("challenge", "captcha"),
+    "sg-captcha": ("challenge",),
+    "x-vercel-mitigated": ("challenge", "deny"),
+}
+# What only a service's own check holds, never a page that it let through.
+_CHECKS = re.compile(
+    r"_cf_chl_opt|/chl_page/|id=[\"']?anubis_challenge|window\.gokuprops|\.token\.awswaf\.com|captcha-delivery\.com"
+    r"|_incapsula_resource\?[^\"'\s>]{0,300}incident_id|window\[[\"']bobcmn|/tspd/|acw_sc__v2|captchacharacters"
+    r"|validatecaptcha|wappass\.baidu\.com|/secitptpage/|id=[\"']?px-captcha|stormcaster\.js|crawlprevention/governor"
+    r"|kpsdk\.|sec-if-cpt-container|bm-verify|sucuri_cloudproxy|/\.well-known/ddos-guard/|slowaes\.decrypt"
+    r"|/account/unhuman|smartcaptcha\.yandexcloud|/checkcaptcha|tcaptcha\.js|perfdrive\.com|x-kpsdk",
+    re.I,
+)
+_ASKED_TO_LOG_IN = re.compile(r'"(need_?login|login_?required|captcha_?required)"\s*:\s*true', re.I)
+_BOXES = (
+    ".g-recaptcha, .h-captcha, .cf-turnstile, .frc-captcha, .smart-captcha, .geetest_captcha, #captcha, #captcha-form, "
+    "input[name=SAMLRequest], input[name=SAMLResponse]"
+)
+_CONSENT = re.compile(r"consent|privacy-?gate|cookie-?wall", re.I)
+_BOT_CHECK = re.compile(
+    r"just a moment|checking your browser.*|are you (a )?(robot|human)|(robot|captcha) check"
+    r"|(human|bot|browser|security|captcha) (verification|check)|(please )?(verify|confirm) (that )?you are (a )?human"
+    r"|pardon our interruption|ddos-guard|please wait|one moment, please",
+    re.I,
+)
+_DENIED = re.compile(r"access (to this page has been )?denied|attention required", re.I)
+_LOGIN = re.compile(
+    r"(please )?(log|sign)[ -]?in( to .*)?|anmelden|se connecter|iniciar sesión|登录|登入|ログイン", re.I
+)
+_NOT_THERE = re.compile(
+    r"(error |http )?404( error)?( page)?|(404 )?(page )?not found( \(?404\)?)?|(404 )?page not found"
+    r"|(sorry, )?(the|this) page .{0,40}(not found|(can(no|')t|could not) be found|does( no|n')t exist)"
+    r"|(seite|page) nicht gefunden|page (introuvable|non trouvée)|página no encontrada|pagina non trovata"
+    r"|página não encontrada|pagina niet gevonden|sidan (kunde inte hittas|hittades inte)|siden blev ikke fundet"
+    r"|nie znaleziono strony|stránka nenalezena|sayfa bulunamadı|страница не найдена|(页面|頁面|网页)(不存在|未找到)"
+    r"|找不到(该|此)?(页面|頁面|网页)|ページが見つかりません(でした)?|페이지를 찾을 수 없습니다",
+    re.I,
+)
+_COSTS = re.compile(r'"isAccessibleForFree"\s*:\s*"?false', re.I)
+_SOLD_PART = re.compile(r'"cssSelector"\s*:\s*"([.#][\w-]{1,100})"', re.A)
+
+_LONGEST_TITLE = 100
+# Characters. A page with a longer text is content; one with less says no more than "prove that you are human".
+_MOST = 6_000
+_HARDLY_ANY = 600
+# Prose beside forms, links and headings: two sentences.
+_TWO_SENTENCES = 160
+_A_WORD = 40
+_STUB = 4_096
+_AT_ONCE = 10.0
+_REFRESH = re.compile(r"\s*([0-9.]{0,9})\s*[;,\s]\s*(?:url\s*=\s*)?([\"']?)(.{1,2000})", re.I | re.S)
+_MOVE = re.compile(
+    r"location(?:\.href)?\s{0,9}=\s{0,9}[\"']([^\"'<>\s]{1,2000})[\"']"
+    r"|location\.(?:replace|assign)\s{0,9}\(\s{0,9}[\"']([^\"'<>\s]{1,2000})[\"']"
+)
+
+
+def bar_of_headers(headers: Mapping[str, str]) -> str | None:
+    """The bot check that the headers of a response announce, or None."""
+    for name, values in _CHALLENGES.items():
+        if headers.get(name, "").strip().lower() in values:
+            return f"a bot check ({name})"
+    return None
+
+
+def failure_of(found: Extraction) -> Failure | None:
+    """Why `found` is nothing to judge by; None if it is content."""
+    return Failure(REASONS[found.state], found.sign) if found.state != "content" else None
+
+
+def refreshes_to(content: str) -> str:
+    """Where a Refresh header or element leads at once; "" if it reloads the page, or does so later."""
+    match = _REFRESH.match(content)
+    if match is None:
+        return ""
+    try:
+        late = float(match[1] or 0) > _AT_ONCE
+    except ValueError:
+        return ""
+    target = match[3].split(match[2], 1)[0] if match[2] else match[3]
+    return "" if late else target.strip()
+
+
+def told(found: Extraction, source: str) -> Extraction:
+    """`found` with its state and where it leads. `source` is the HTML it was extracted from, "" for other kinds."""
+    if len(found.text) > _MOST:
+        return found
+    shape = _shape(source) if source else None
+    state, sign = _state(found, source, shape)
+    onward = shape.onward if shape is not None and state in ("content", "empty") else ""
+    return msgspec.structs.replace(found, state=state, sign=sign, onward=onward)
+
+
+class _Shape(NamedTuple):
+    """What `_state` asks of a page's markup."""
+
+    heading: str
+    scripts: bool
+    passable: bool
+    """Whether a script, a form or a reload could let the reader pass."""
+    box: bool
+    password: bool
+    consent: bool
+    sold: int | None
+    """Characters in the parts that the page names as sold; None if it names none."""
+    shown: str
+    """Text of the body without navigation, links and forms."""
+    prose: int
+    """Characters of it outside headings."""
+    onward: str
+
+
+def _state(
+    found: Extraction, source: str, shape: _Shape | None
+) -> tuple[Literal["content", "wall", "missing", "teaser", "empty"], str]:
+    text = found.text.strip()
+    if len(text) <= _HARDLY_ANY and _ASKED_TO_LOG_IN.search(text):
+        return "wall", "a login is asked for"
+    if shape is not None:
+        if len(text) <= _HARDLY_ANY and (check := _CHECKS.search(source)) is not None:
+            return "wall", f"a bot check: {check[0][:60]}"
+        if wall := _wall(found, shape):
+            return "wall", wall
+        said_twice = not shape.heading or _says(_NOT_THERE, shape.heading)
+        if said_twice and _says(_NOT_THERE, found.title) and shape.prose <= _HARDLY_ANY // 2:
+            return "missing", f"the page says itself that it is not there: {found.title[:100]}"
+        shown, enough = (len(text), _HARDLY_ANY) if shape.sold is None else (shape.sold, _TWO_SENTENCES)
+        if shown < enough and _COSTS.search(source):
+            return "teaser", "only the beginning is shown to those who do not pay"
+        if _is_shell(text, shape):
+            return "empty", "its text needs a browser"
+    if not any(map(str.isalnum, text)):
+        return "empty", "no text in it"
+    return "content", ""
+
+
+def _wall(found: Extraction, shape: _Shape) -> str:
+    if shape.prose <= _TWO_SENTENCES:
+        if shape.box:
+            return "a bot check or a login: its form is all there is"
+        if shape.password:
+            return "a login: its form is all there is"
+        if shape.consent:
+            return "a request for consent is all there is"
+    if len(found.text) > _HARDLY_ANY or shape.prose > _HARDLY_ANY // 2:
+        return ""
+    if said := _says(_DENIED, found.title):
+        return f"refused: {said}"
+    if shape.passable and (said := _says(_BOT_CHECK, found.title)):
+        return f"a bot check: {said}"
+    if shape.passable and (said := _says(_LOGIN, found.title)):
+        return f"a login: {said}"
+    return ""
+
+
+def _says(pattern: re.Pattern[str], title: str) -> str:
+    """The part of `title` that is such a phrase and nothing else."""
+    whole = title[:_LONGEST_TITLE]
+    for part in (whole, *re.split(r" [|·–—:-] ", whole)):
+        said = part.strip(" .…!?\t\r\n")
+        if pattern.fullmatch(said):
+            return said
+    return ""
+
+
+def _is_shell(text: str, shape: _Shape) -> bool:
+    if not shape.scripts or len(text) >= _TWO_SENTENCES:
+        return False
+    return len(shape.shown) < _A_WORD and not any(map(str.isdigit, shape.shown))
+
+
+def _shape(source: str) -> _Shape:
+    page = LexborHTMLParser(source)
+    forms = page.css("form[action]")
+    heading = page.css_first("h1")
+    refresh, in_noscript = _refresh(page)
+    scripts = page.css_first("script") is not None
+    passable = bool(scripts or refresh or page.css_first("form, noscript") is not None)
+    box = page.css_first(_BOXES) is not None
+    password = page.css_first("input[type=password]") is not None
+    consent = any(_CONSENT.search(form.attributes.get("action") or "") for form in forms)
+    names = _SOLD_PART.findall(source)[:9]
+    sold = sum(len(node.text(strip=True)) for name in names for node in page.css(name)) if names else None
+    title = heading.text(strip=True) if heading is not None else ""
+    stub = _script_target(page) if len(source) <= _STUB else ""
+    frames = [node.attributes.get("src") or "" for node in page.css("body iframe[src], body embed[src]")]
+    page.strip_tags(
+        ["script", "style", "template", "noscript", "nav", "header", "footer", "form", "a", "button"]
+    )
+    shown = _text(page)
+    page.strip_tags(["h1", "h2", "h3", "h4", "h5", "h6"])
+    prose = len(_text(page))
+    onward = "" if in_noscript else refresh
+    if not shown:
+        onward = refresh or stub or (frames[0] if len(frames) == 1 else "")
+    return _Shape(title, scripts, passable, box, password, consent, sold, shown, prose, onward)
+
+
+def _text(page: LexborHTMLParser) -> str:
+    body = page.body
+    return " ".join(body.text(separator=" ").split()) if body is not None else ""
+
+
+def _refresh(page: LexborHTMLParser) -> tuple[str, bool]:
+    """Where the page's refresh leads, and whether it is for those without scripts."""
+    for meta in page.css("meta[http-equiv]")[:50]:
+        if (meta.attributes.get("http-equiv") or "").strip().lower() == "refresh":
+            target = refreshes_to(meta.attributes.get("content") or "")
+            if target:
+                return target, _inside(meta, "noscript")
+    return "", False
+
+
+def _inside(node: LexborNode, tag: str) -> bool:
+    above = node.parent
+    while above is not None:
+        if above.tag == tag:
+            return True
+        above = above.parent
+    return False
+
+
+def _script_target(page: LexborHTMLParser) -> str:
+    """The one address that the scripts of a stub lead to."""
+    scripts = " ".join(node.text() for node in page.css("script"))
+    targets = {first or second for first, second in _MOVE.findall(scripts)}
+    return targets.pop().replace("\\/", "/") if len(targets) == 1 else ""

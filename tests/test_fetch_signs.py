@@ -1,0 +1,98 @@
+"""States of pages by their signs: each beside a page that bears the same sign and is content."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adjudge.fetchers.extract import extract
+from adjudge.fetchers.signs import bar_of_headers, refreshes_to, told
+
+PROSE = "".join(
+    f"<p>The {n}th arch was built in {1880 + n} of red stone, and repaired twice since.</p>" for n in range(5)
+)
+COSTS = '<script type="application/ld+json">{"isAccessibleForFree": false, "cssSelector": ".sold"}</script>'
+
+CASES = [
+    ("wall", "<title>Just a moment...</title><p>Checking.</p><script src=/a.js></script>"),
+    ("content", "<title>Just a moment...</title><p>The song was printed in 1911 and sold 5,310 copies.</p>"),
+    ("content", f"<title>Just a moment...</title>{PROSE * 2}<script src=/a.js></script>"),
+    ("wall", "<title>Attention Required! | Cloudflare</title><p>You are blocked."),
+    ("wall", "<title>Log in | The Daily Bridge</title><form>Name <input></form><p>Forgotten?"),
+    ("content", "<title>Sign in the window</title><p>A short story.<form></form>"),
+    ("wall", "<title>x</title><p>Un momento</p><script>window._cf_chl_opt={}</script>"),
+    ("content", f"<p>x</p>{PROSE}<script src=/cdn-cgi/challenge-platform/scripts/jsd/main.js></script>"),
+    ("wall", "<h1>Access</h1><form><div class=g-recaptcha></div></form>"),
+    ("content", f"{PROSE}<form><div class=g-recaptcha></div></form>"),
+    ("wall", "<h1>Espace</h1><form><input type=password>Mot de passe</form>"),
+    ("content", f"<form><input type=password>Log in</form>{PROSE}"),
+    ("wall", f"<form action=/v2/collectConsent>{PROSE * 4}</form>"),
+    ("content", f"<form action=/consent>We use cookies</form>{PROSE}"),
+    ("wall", "<body onload=go()><form><input name=SAMLRequest value=a><p>Continue</form>"),
+    ("missing", "<title>Page not found - The Bridge</title><h1>Page not found</h1><p>Try the start page."),
+    ("missing", "<title>404 - 页面不存在</title><h1>404</h1><p>抱歉"),
+    ("content", "<title>404 - A car</title><h1>The car of 1969</h1><p>It was built until 1975."),
+    ("content", f"<title>Page not found</title><h1>Page not found</h1>{PROSE}{PROSE}"),
+    ("teaser", f"{COSTS}<p>The bridge was built in 1932.</p><div class=sold></div>"),
+    ("content", f"{COSTS}<p>The bridge was built in 1932.</p><div class=sold>{PROSE}</div>"),
+    ("empty", "<title>A bridge</title><div id=root></div><script src=/m.js></script>"),
+    ("empty", "<div id=root>Loading…</div><script src=/m.js></script>"),
+    (
+        "empty",
+        "<noscript>This app needs JavaScript.</noscript><div id=root></div><script src=/m.js></script>",
+    ),
+    ("content", f"<noscript>{PROSE}</noscript><div id=root></div><script src=/m.js></script>"),
+    ("empty", "<title>A bridge</title><body></body>"),
+    ("content", "<p>Arches: 19</p><script src=/m.js></script>"),
+]
+
+
+@pytest.mark.parametrize(("state", "source"), CASES)
+def test_state_is_told_by_signs(state: str, source: str) -> None:
+    found = told(extract(source.encode(), "text/html", "trafilatura"), source)
+    assert found.state == state, (found.sign, found.text)
+    assert (state == "content") == (found.sign == "")
+
+
+def test_other_kinds_are_empty_or_walls_too() -> None:
+    for body, state in (
+        (b"", "empty"),
+        (b'{"error": {"need_login": true}}', "wall"),
+        (b'{"arches": 19}', "content"),
+    ):
+        assert told(extract(body, "application/json", "fast"), "").state == state
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0;url=/new", "/new"),
+        ("0; URL='/new'", "/new"),
+        ('5 , "/new" and more', "/new"),
+        ("0;/new", "/new"),
+        ("300", ""),
+        ("0", ""),
+        ("300;url=/new", ""),
+        ("1.2.3;url=/new", ""),
+        ("", ""),
+    ],
+)
+def test_refresh_leads_on_only_at_once(content: str, target: str) -> None:
+    assert refreshes_to(content) == target
+
+
+@given(st.text())
+def test_any_refresh_is_read(content: str) -> None:
+    assert isinstance(refreshes_to(content), str)
+
+
+@pytest.mark.parametrize(
+    ("headers", "barred"),
+    [
+        ({"cf-mitigated": "challenge"}, True),
+        ({"x-amzn-waf-action": "CAPTCHA"}, True),
+        ({"x-vercel-mitigated": "challenge"}, True),
+        ({"cf-mitigated": "no"}, False),
+    ],
+)
+def test_challenges_are_told_by_their_headers(headers: dict[str, str], barred: bool) -> None:
+    assert (bar_of_headers(headers) is not None) == barred
