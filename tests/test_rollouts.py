@@ -480,11 +480,13 @@ class TestItems:
                 {"task_id": "0", "text": text, "pages": [page]},
                 {"task_id": "0", "text": outside, "pages": [page]},
                 {"task_id": "0", "text": text},
+                {"task_id": "0", "text": text, "pages": []},
             ]
-            mine, beyond, other = await scorer.score(items)
+            mine, beyond, other, unread = await scorer.score(items)
         assert (mine.value, mine.reason) == (1.0, None)
         assert (beyond.value, beyond.reason) == (0.5, None)
         assert (other.value, other.reason) == (None, "pages_off")
+        assert (unread.value, unread.reason) == (0.0, None)
 
     async def test_unknown_id_without_a_prompt_is_judged_by_nothing(self, tmp_path):
         config = RunConfig.load(

@@ -1,6 +1,7 @@
 """The reward server: its endpoints, authentication, refusals and shutdown."""
 
 import asyncio
+import base64
 import contextlib
 import gzip
 import json
@@ -109,6 +110,10 @@ class TestDialects:
             assert masked["reward"] == -1.0 and masked["mask_sample"] is True
 
 
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
 class TestDoor:
     async def test_request_without_the_token_never_reaches_the_judge(self, tmp_path):
         async with MockOpenAI() as mock, serving(tmp_path, mocked(mock), token="s3cret") as (client, _):
@@ -119,6 +124,9 @@ class TestDoor:
                 {"Authorization": "Bearer s3cret2"},
                 {"Authorization": "s3cret"},
                 {"Authorization": "Basic s3cret"},
+                {"Authorization": "Basic ???"},
+                {"Authorization": _basic("s3cret", "")},
+                {"Authorization": _basic("trainer", "s3cre")},
                 {"Authorization": "Bearer"},
                 {"Authorization": "Bearer s3cret\u00e9"},
             )
@@ -133,6 +141,9 @@ class TestDoor:
             assert (await client.post("/v1/rewards", body, headers=right))[0] == 200
             assert "adjudge_rewards_total" in (await client.get("/metrics", headers=right))[1]
             assert mock.calls == 10
+            for user in ("trainer", ""):
+                headers = {"Authorization": _basic(user, "s3cret")}
+                assert (await client.post("/v1/rewards", body, headers=headers))[0] == 200
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
     def test_public_address_needs_a_token(self, tmp_path, host):

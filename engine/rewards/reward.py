@@ -215,7 +215,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     - Its task, by `task_id` or by exact `prompt`. What it carries itself goes before the task's: `gold` by protocol,
       `rubrics`, `language`; each as an object or as JSON text (`engine/rewards/reward.py`).
     - `citations`, `answer` and `trace` as in a file of reports; `pages` are what it has read, and then
-      all pages there are: no other rollout sees them, and nothing is fetched.
+      all pages there are, even if there are none: no other rollout sees them, and nothing is fetched.
     """
 
     text: str | None = None
@@ -229,7 +229,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gold: Any = None
     rubrics: Any = None
     citations: tuple[Citation, ...] = ()
-    pages: Pages = ()
+    pages: Pages | None = None
     answer: Any = None
     trace: Any = None
 

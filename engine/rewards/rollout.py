@@ -170,8 +170,10 @@ def page_of(given: GivenPage) -> tuple[NormalURL, Page] | None:
 
 def _pages(item: RewardItem) -> dict[NormalURL, Page] | None:
     """The pages that the rollout brings, which then are all there are; None if it brings none."""
-    given = (*pages_in(item.messages or ()), *item.pages)
-    return dict(found for found in map(page_of, given) if found is not None) if given else None
+    given = (*pages_in(item.messages or ()), *(item.pages or ()))
+    if not given and item.pages is None:
+        return None
+    return dict(found for found in map(page_of, given) if found is not None)
 
 
 def _raw(value: object) -> msgspec.Raw:

@@ -257,7 +257,7 @@ class RewardServer:
             return None
         if self._access.admits(request.headers.get("Authorization", "")):
             return None
-        return _failed(401, "the bearer token is missing or wrong", WWW_Authenticate="Bearer")
+        return _failed(401, "the token is missing or wrong", WWW_Authenticate="Bearer")
 
     def _handler(self, dialect: "Dialect[object]") -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:

@@ -14,6 +14,8 @@ endpoint covers them all.
 """
 
 import asyncio
+import base64
+import binascii
 import hmac
 import ipaddress
 import logging
@@ -60,12 +62,18 @@ class Access:
         return bool(self._token)
 
     def admits(self, authorization: str) -> bool:
-        """Whether the value of an Authorization header is right, decided in constant time."""
+        """Whether the value of an Authorization header is right, decided in constant time.
+
+        The token comes as Bearer, or as the password of Basic, whatever the user's name: a client that can set no
+        header can still be given the URL https://adjudge:TOKEN@host.
+        """
         if not self._token:
             return True
-        scheme, _, given = authorization.partition(" ")
-        right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
-        return right and scheme.lower() == "bearer"
+        scheme, _, credentials = authorization.partition(" ")
+        given = credentials.strip().encode("utf-8", "surrogateescape")
+        if scheme.lower() == "basic":
+            given = _password(given)
+        return hmac.compare_digest(given, self._token) and scheme.lower() in ("bearer", "basic")
 
     def serves(self, host: str) -> bool:
         """Whether a request with this Host header is for this server.
@@ -73,6 +81,14 @@ class Access:
         Without a token only a name of this machine is: no web page may reach a server here under another name.
         """
         return self.has_token or is_local(host)
+
+
+def _password(credentials: bytes) -> bytes:
+    """The password in the credentials of Basic (RFC 7617); nothing where they are none."""
+    try:
+        return base64.b64decode(credentials, validate=True).partition(b":")[2]
+    except binascii.Error:
+        return b""
 
 
 def is_local(authority: str) -> bool:
