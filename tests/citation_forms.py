@@ -92,7 +92,47 @@ LINKS = {
     "entities": _marked(f"([Mill]({MILL}))", f"([B]({BARGES.replace('&', '&amp;')}),", f"[W]({WEIGHTS}))"),
     "invisible characters": _marked(f"{MILL}\u200b", f"{BARGES}\u200b", f" {WEIGHTS}\u200b"),
 }
-FORMS = NUMBERS_AND_LISTS | LABELS | LINKS
+_ANCHORS = (
+    '<sup><a href="#r1">1</a></sup>',
+    '<sup><a href="#r2">2</a></sup>',
+    '<sup><a href="#r3">3</a></sup>',
+)
+HTML = {
+    "HTML list": (
+        _marked(*_ANCHORS, space="")
+        + "## References\n\n<ol>\n"
+        + "".join(
+            f'<li id="r{n}"><a href="{url.replace("&", "&amp;")}">A work</a></li>\n'
+            for n, url in enumerate((MILL, BARGES, WEIGHTS), 1)
+        )
+        + "</ol>\n"
+    ),
+    "HTML links": _marked(
+        f'<a href="{MILL}">a</a>', f'<a href="{BARGES}">b</a>', f" <a href='{WEIGHTS}'>c</a>"
+    ),
+    "cited text in tags": (
+        '# The river\n\n<cite id="S_1">The mill grinds oats</cite>. <cite id="S_2,S_3">Barges carry ninety tonnes'
+        "</cite>. No bridge crosses the river.\n\n" + _listed("[S_1]", "[S_2]", "[S_3]")
+    ),
+    "hidden marks": (
+        _NUMBERS
+        + '<span style="display:none">Nobody sees that tonnes are heavy [1][2].</span>\n\n'
+        + f"<!-- A note to oneself [3]. {MILL} -->\n\n"
+        + _listed("[1]", "[2]", "[3]")
+    ),
+    "broken addresses": _NUMBERS + _listed("[1]", "[2]", "[3]").replace("example/", "example/\n"),
+}
+RESIDUE = (
+    "[cite_start]The mill grinds oats[cite: 1, 2].",
+    "The mill grinds oats. citeturn0search0turn2search5",
+    "The mill grinds oats. \ue200cite\ue202turn0search0\ue202turn1view2\ue201",
+    "The mill grinds oats :contentReference[oaicite:0]{index=0}.",
+    "[span_1](start_span)The mill grinds oats.[span_1](end_span)",
+    "The mill grinds oats【turn0search3†source】.",
+    '<div style="visibility: hidden">Nobody sees it.</div>The mill grinds oats.<!-- [1] -->',
+)
+"""What chat pages leave in copies."""
+FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML
 
 NO_CITATIONS = (
     "Samples were dated by δ¹C and by ¹N, and Ca²⁺ was stable",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.text.citations import cited, parse
 from adjudge.scoring.text.cleaning import clean_report
-from tests.citation_forms import FORMS, NO_CITATIONS, NUMBERS_AND_LISTS, PAIRS
+from tests.citation_forms import FORMS, NO_CITATIONS, NUMBERS_AND_LISTS, PAIRS, RESIDUE
 
 STATEMENTS = ("The mill grinds oats", "Barges carry ninety tonnes", "No bridge crosses the river")
 BASIC = NUMBERS_AND_LISTS["numbers in brackets"]
@@ -37,6 +37,17 @@ def test_cleaned_form_is_the_report_without_its_sources(form: str) -> None:
 def test_what_is_no_citation_gives_no_pair(sentence: str) -> None:
     text = BASIC.replace("## References", f"## Methods\n\n{sentence}. It was so.\n\n## References")
     assert pairs(text) == PAIRS
+
+
+@pytest.mark.parametrize("copied", RESIDUE)
+def test_traces_of_chat_pages_state_nothing(copied: str) -> None:
+    assert clean_report(copied) == "The mill grinds oats."
+    assert [(one.fact, one.sources) for one in parse(copied).passages] == [("The mill grinds oats.", ())]
+
+
+def test_hidden_element_that_nothing_closes_hides_nothing() -> None:
+    assert clean_report('It rained. <span style="display:none">It snowed.') != "It rained."
+    assert "code" in clean_report("`<!-- code -->` and text -->")
 
 
 @given(

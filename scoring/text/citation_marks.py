@@ -77,6 +77,7 @@ _TOKEN = re.compile(
     rf"|(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
     r"|(?P<named>\[(?P<title>[^\[\]\n]{1,300})\]\[(?P<to>[^\[\]\n]{1,60})\])"
+    r"|(?P<turn>【(?P<answer>(?:turn\d{1,4}[a-z]{1,12}|oaicite:)\d{1,4})】)"
     r"|(?P<worded>\\?[\[【［〔](?P<words>[^\[\]【】［］〔〕\n]{1,200})[\]】］〕])"
     r"|(?P<round>[(（](?P<inside>[^()（）\n]{1,300})[)）])"
     r"|(?P<circled>[①-⑳㉑-㉟])"
@@ -361,6 +362,8 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
         mark = Mark(url=f"https://arxiv.org/abs/{match['paper']}")
     elif match["foot"]:
         mark = Mark((label(match["note"]),))
+    elif match["turn"]:
+        mark = Mark((match["answer"],))
     elif match["named"]:
         title, to = label(match["title"].strip("^ ")), label(match["to"].strip("^ "))
         if title in known.known:

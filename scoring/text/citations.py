@@ -35,6 +35,7 @@ from adjudge.scoring.text.citation_marks import (
     pieces,
     split,
 )
+from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, unquoted
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked
 
@@ -109,7 +110,9 @@ def labels_of(references: Iterable[Reference], bracketed: bool) -> Labels:
     """The labels that `references` define, numbers without brackets among them unless the report has marks in them."""
     known = set[str]()
     for reference in references:
-        known.update(filter(None, (reference.label, author_year(reference.title))))
+        known.add(reference.label)
+        if not bracketed and (named := author_year(reference.title)):
+            known.add(named)
     return Labels(known, () if bracketed else known)
 
 
@@ -148,7 +151,7 @@ class Sources:
             if name not in self._defined:
                 index = number_of(name, place)
                 self._defined[name].append(Reference(name, index, citation.title, citation.url, 0))
-        for reference in references:
+        for reference in () if bracketed else references:
             named = author_year(reference.title)
             if named and reference.url and named not in self._defined:
                 self._defined[named].append(reference)
@@ -252,7 +255,7 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
-    text = text.encode("utf-8", "replace").decode().translate(MARKS)
+    text = plain(text.encode("utf-8", "replace").decode().translate(MARKS))
     outline = outlined(text)
     references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]

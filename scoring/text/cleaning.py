@@ -16,6 +16,7 @@ from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines, outlined
 from adjudge.scoring.text.citation_marks import Labels, Mark, cut, may_hold_mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, labels_of, references_in
+from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER
 
 MIN_CLEAN_CHARS = 100
@@ -38,7 +39,7 @@ def clean_report(text: str) -> str:
 
     Time and memory are linear in the text. Lone surrogates become question marks.
     """
-    text = storable(text)
+    text = plain(storable(text))
     outline = outlined(text)
     listed = islice(references_in(lines(text, outline)), MAX_REFERENCES)
     known = labels_of(listed, outline.bracketed)
@@ -77,7 +78,8 @@ def _clean_line(raw: str, known: Labels) -> str | None:
         before, piece = piece, after
     if not marked:
         return raw
-    if LABEL_ONLY.fullmatch(LEFT_OVER.sub("", bare.getvalue())) and not titled:
+    alone = LEFT_OVER.sub("", bare.getvalue())
+    if LABEL_ONLY.fullmatch(alone) and (not titled or any(map(str.isalpha, alone))):
         return None
     left = LEFT_OVER.sub("", text.getvalue())
     indent = len(left) - len(left.lstrip())
@@ -127,7 +129,8 @@ async def judge_clean(text: str, language: str, tools: Tools) -> str | Missing:
 
 
 def without_lists(text: str) -> str:
-    """`text` without its reference lists."""
+    """`text` as plain Markdown without its reference lists."""
+    text = plain(text)
     return "\n".join(line.raw for line in lines(text) if line.kind != "reference")
 
 

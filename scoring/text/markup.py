@@ -1,0 +1,219 @@
+"""A report as plain Markdown: HTML in Markdown's forms, without what no reader sees, and marks of chat pages as marks.
+
+Hidden elements, comments, zero-width spaces and the traces that chat pages leave in copies state nothing. Code stays as
+it is. Linear in the text: repetitions are bounded, and elements are paired with a stack.
+"""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from io import StringIO
+
+from adjudge.scoring.text.scan import NOWHERE, code_spans
+
+_ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
+_TURN = r"turn\d{1,4}[a-z]{1,12}\d{1,4}"
+_TURNS = re.compile(_TURN)
+# What chat pages write for a mark, in private-use characters, with these lost, or in words of their own.
+_CHAT = re.compile(
+    r"\ue200(?P<private>[^\ue200\ue201\n]{0,500})\ue201"
+    rf"|\b(?:cite|navlist|video|image_group)(?P<bare>(?:{_TURN}){{1,40}})\b"
+    rf"|[【\[](?P<wide>{_TURN}(?:†[^\[\]【】\n]{{0,80}})?)[】\]]"
+    r"|:{0,2}contentReference\[oaicite:(?P<content>\d{1,4})\](?:\{[^{}\n]{0,40}\})?"
+    r"|\[oaicite:(?P<cited>\d{1,4})\]"
+    r"|\[span_\d{1,5}\]\((?:start|end)_span\)|\[cite_(?:start|end)\]"
+)
+_CHAT_PARTS = ("\ue200", "turn", "oaicite", "_span)", "[cite_")
+_BROKEN = re.compile(
+    r"(?<=[/?&=_-])[ \t]{0,4}\r?\n[ \t]{0,8}(?=(?:[\w.%~/?#&=+-]{1,300})[ \t]{0,4}(?:\r?\n|$))"
+)
+_LABELLED = re.compile(r"[ \t]{0,8}(?:\d{1,4}[.)]|[-=_]+\s*$)")
+
+_NAME = r"[a-zA-Z][a-zA-Z0-9]{0,12}"
+_TAG = re.compile(
+    rf"(?P<code>`[^`\n]{{1,1000}}`)|(?P<comment><!--)|<(?P<close>/?)(?P<name>{_NAME})(?P<rest>(?:[\s/][^<>]{{0,2000}})?)>"
+)
+_ATTRIBUTE = re.compile(
+    r"([a-zA-Z-]{1,20})\s{0,3}=\s{0,3}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s\"'>]{1,2000}))"
+)
+_HIDDEN_STYLE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:;|$|!)"
+    r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|$|!))",
+    re.IGNORECASE,
+)
+_HIDDEN_FLAG = re.compile(r"(?<![\w=\"'-])hidden(?![\w-])", re.IGNORECASE)
+_UNREAD = ("script", "style", "template")
+_VOID = ("br", "img", "hr", "input", "wbr", "meta", "link")
+_BLOCKS = frozenset(
+    ("p", "div", "ol", "ul", "li", "details", "summary", "section", "article", "center", "blockquote")
+)
+_GONE = _BLOCKS | {"span", "a", "cite", "font", "u", "small", "big", "mark", "wbr"}
+_MAX_OPEN = 1_000  # elements within each other
+
+
+def plain(text: str) -> str:
+    """`text` as plain Markdown."""
+    text = text.translate(_ZERO_WIDTH) if not text.isascii() else text
+    if any(part in text for part in _CHAT_PARTS):
+        text = _CHAT.sub(_mark, text)
+    if "://" in text:
+        text = _BROKEN.sub(lambda found: "" if _is_broken(text, found) else found[0], text)
+    if "</" in text or "<!--" in text:
+        text = "".join(_Markdown(part).written if is_text else part for is_text, part in _parts(text))
+    return text
+
+
+def _mark(found: re.Match[str]) -> str:
+    """A chat page's mark in brackets; nothing for its other traces."""
+    numbered = found["content"] or found["cited"]
+    if numbered:
+        return f"【oaicite:{numbered}】"
+    named = found["private"] or found["bare"] or found["wide"] or ""
+    return "".join(f"【{turn}】" for turn in _TURNS.findall(named))
+
+
+def _is_broken(text: str, found: re.Match[str]) -> bool:
+    """Whether an address goes on behind a line's end."""
+    token = text[max(0, found.start() - 2_000) : found.start()].rsplit(None, 1)[-1:]
+    return bool(token) and "://" in token[0] and not _LABELLED.match(text, found.end())
+
+
+def _parts(text: str) -> Iterator[tuple[bool, str]]:
+    """`text` in parts, and whether each is text rather than fenced code."""
+    code = list(code_spans(text))
+    if not code:
+        yield True, text
+        return
+    spans = iter(code)
+    start, end = next(spans, NOWHERE)
+    run: list[str] = []
+    fenced = False
+    for number, line in enumerate(text.splitlines(keepends=True)):
+        if number > end:
+            start, end = next(spans, NOWHERE)
+        inside = start <= number <= end
+        if inside != fenced:
+            yield not fenced, "".join(run)
+            run, fenced = [], inside
+        run.append(line)
+    yield not fenced, "".join(run)
+
+
+class _Markdown:
+    """Writes the HTML of a text as Markdown."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._out = StringIO()
+        self._lists: list[
+            int
+        ] = []  # the number of the last item of each open list; -1 of one without numbers
+        self._behind: list[str] = []  # what follows each open link or cited text
+        hidden = iter([*_hidden(text), NOWHERE])
+        start, end = next(hidden)
+        position = 0
+        for tag in _TAG.finditer(text):
+            while tag.start() >= end:
+                self._keep(position, start)
+                position = max(position, end)
+                start, end = next(hidden)
+            if tag.start() >= start or tag["code"] or tag["comment"] or tag.start() < position:
+                continue
+            written = self._written(tag)
+            if written is not None:
+                self._keep(position, tag.start())
+                self._out.write(written)
+                position = tag.end()
+        while end != NOWHERE[1]:
+            self._keep(position, start)
+            position = max(position, end)
+            start, end = next(hidden)
+        self._keep(position, len(text))
+        self.written = self._out.getvalue()
+
+    def _keep(self, start: int, end: int) -> None:
+        self._out.write(self._text[start:end] if start < end else "")
+
+    def _written(self, tag: re.Match[str]) -> str | None:
+        """What stands for a tag; None if it stays."""
+        name, closes = tag["name"].lower(), bool(tag["close"])
+        if name == "a":
+            return self._link(tag, closes)
+        if name == "cite":
+            if closes:
+                return self._behind.pop() if self._behind else ""
+            labels = _attributes(tag["rest"]).get("id", "")
+            self._behind.append("".join(f" [{one.strip()}]" for one in labels.split(",")[:40] if one.strip()))
+            return ""
+        if name in ("ol", "ul"):
+            if closes:
+                del self._lists[-1:]
+            elif len(self._lists) < _MAX_OPEN:
+                self._lists.append(0 if name == "ol" else -1)
+        if name == "li" and not closes:
+            if self._lists and self._lists[-1] >= 0:
+                self._lists[-1] += 1
+                return self._line(tag, f"{self._lists[-1]}. ")
+            return self._line(tag, "- ")
+        if name in _BLOCKS:
+            return self._line(tag, "")
+        return "" if name in _GONE else None
+
+    def _line(self, tag: re.Match[str], begins: str) -> str:
+        """`begins` on a line of its own."""
+        before = self._text[max(0, tag.start() - 20) : tag.start()].rpartition("\n")
+        return begins if before[1] and not before[2].strip() else f"\n{begins}"
+
+    def _link(self, tag: re.Match[str], closes: bool) -> str:
+        if closes:
+            return self._behind.pop() if self._behind else ""
+        url = unescape(_attributes(tag["rest"]).get("href", "")).strip().replace(" ", "%20")
+        if url.lower().startswith(("http://", "https://")) and len(self._behind) < _MAX_OPEN:
+            self._behind.append(f"]({url})")
+            return "["
+        self._behind.append("")
+        return ""
+
+
+def _attributes(rest: str) -> dict[str, str]:
+    return {found[1].lower(): found[2] or found[3] or found[4] or "" for found in _ATTRIBUTE.finditer(rest)}
+
+
+def _hidden(text: str) -> Iterator[tuple[int, int]]:
+    """Where comments stand and elements that show nothing, the outermost, in order."""
+    found: list[tuple[int, int]] = []
+    opened: list[tuple[str, int]] = []  # names, and where the element begins if it is hidden, else -1
+    comment_end = 0
+    for tag in _TAG.finditer(text):
+        if tag.start() < comment_end or tag["code"]:
+            continue
+        if tag["comment"]:
+            end = text.find("-->", tag.end())
+            if end < 0:
+                break
+            comment_end = end + 3
+            found.append((tag.start(), comment_end))
+            continue
+        name = tag["name"].lower()
+        if name in _VOID or tag["rest"].endswith("/"):
+            continue
+        if not tag["close"]:
+            opened.append((name, tag.start() if _hides(name, tag["rest"]) else -1))
+            del opened[: max(0, len(opened) - _MAX_OPEN)]
+        elif opened and opened[-1][0] == name:
+            start = opened.pop()[1]
+            if start >= 0:
+                found.append((start, tag.end()))
+    end = 0
+    for start, stop in sorted(found):
+        if start >= end:
+            yield start, stop
+            end = stop
+
+
+def _hides(name: str, rest: str) -> bool:
+    if name in _UNREAD:
+        return True
+    style = _attributes(rest).get("style", "") if "style" in rest else ""
+    bare = _ATTRIBUTE.sub("", rest)
+    return _HIDDEN_STYLE.search(style) is not None or _HIDDEN_FLAG.search(bare) is not None
