@@ -100,6 +100,7 @@ def test_commands_work_as_written(folder: Path) -> None:
         "compare",
         "--human",
         "--preferences",
+        "ls",
         "leaderboard",
     }
     assert "http://127.0.0.1:" in said["view"]

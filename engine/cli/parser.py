@@ -230,6 +230,11 @@ def _evidence(commands: Commands) -> None:
     add("--task", required=True, metavar="ID", help="the task's id")
     add("--system", required=True, metavar="NAME", help="the system that wrote the report")
 
+    command = _add(commands, "ls", "list the runs in a folder, and who leads in each", tables=True)
+    command.add_argument(
+        "folder", metavar="FOLDER", nargs="?", default=".", help="where runs are (default: here)"
+    )
+
     summary = "show a run in a local web page, down to every question and page"
     command = _add(commands, "view", summary, of_run=True)
     add = command.add_argument

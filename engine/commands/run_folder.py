@@ -1,6 +1,7 @@
 """The folder of a run: its record from the first second on, its scores and its leaderboard at the end."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -134,6 +135,7 @@ def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scoreca
         },
         revisions=dataset.revisions,
         began_in=os.path.relpath(Path.cwd(), config.out),
+        commit=commit(),
         state="running",
         due=Due(
             scorecards=scorecards,
@@ -156,6 +158,17 @@ def make_folder(out: Path) -> None:
 def versions() -> dict[str, str]:
     """The versions that numbers may depend on, by package."""
     return {name: version(name) for name in ("adjudge", "numpy", "numba", "pyarrow", "trafilatura")}
+
+
+def commit() -> str:
+    """The commit of the checkout that the working directory is in, `-dirty` behind it if files were changed, or ""."""
+    asked = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    unlocked = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=5, env=unlocked, check=True)
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return ""
+    return said.stdout.strip()
 
 
 def write_run(out: Path, record: RunRecord, scores: pa.Table, numbers: bytes) -> None:

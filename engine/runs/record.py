@@ -398,7 +398,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     protocol what judging them took.
     `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
     file would have held its gold.
-    `revisions` are the commits that were read of data sets of the Hub, by address.
+    `revisions` are the commits that were read of data sets of the Hub, by address; `commit` is that of the checkout
+    which the run was started in, with `-dirty` behind it where files were changed, "" outside one.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
     `stopped` says how a run ended that was to stop when its comparisons were resolved. `criteria` are the digests of
     the protocols' files of criteria. `began_in` leads from the run's folder to the one that relative paths are seen
@@ -431,6 +432,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     stopped: Resolution | None = None
     criteria: tuple[str, ...] = ()
     began_in: str | None = None
+    commit: str = ""
     failures: tuple[Failure, ...] = ()
     unread: tuple[Unread, ...] = ()
     lacking: dict[str, str] = {}
