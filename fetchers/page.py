@@ -125,16 +125,16 @@ def kind_of(content_type: str, body: bytes) -> Kind | None:
     """How to read `body`, or None if we cannot: by its bytes, as browsers tell it; by its label where they do not."""
     beginning = body[:_BEGINNING]
     start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n\x0c").lower()
-    if start.startswith(b"%pdf-"):
+    said = _kind_said(media_type(content_type))
+    if start.startswith(b"%pdf-") or (said == "pdf" and b"%PDF-" in beginning):
         return "pdf"
     binary = _binary_share(beginning, content_type)
     if not may_be_read(content_type) or (binary and beginning.startswith(_SIGNATURES)):
         return None
-    said = _kind_said(media_type(content_type))
     if _begins_as_html(start, _PAGES if said == "xml" else _TAGS) and said not in ("html", "text"):
         return "html"
     if said == "pdf":
-        return "pdf" if b"%PDF-" in beginning else None
+        return None
     if said is not None:
         return said if binary <= _MOST_BINARY else None
     if start.startswith(b"<?xml"):

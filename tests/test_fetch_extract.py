@@ -194,6 +194,7 @@ NOISE = bytes(range(256)) * 8
         ),
         ("application/pdf, application/octet-stream", b"%PDF-1.4", "pdf"),
         ("application/pdf", b"<!doctype html><p>The file is gone.", "html"),
+        ("application/pdf", b"<br />Notice: line 3\n%PDF-1.7\n", "pdf"),
         ("application/pdf", NOISE, None),
         ("application/octetstream", b"\n<HTML lang=en>", "html"),
         ("unknown/unknown", b"<p>A word.", "html"),
