@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         judged = with_run(options.run_folder, options.other)
         if not options.json:
+            if any(row.verdicts is not None for row in judged):
+                print_as_table(options, judged, verdicts_table)
             print_as_table(options, judged, rankings_table)
         print_as_table(options, judged, agreement_table, partial(agreement_said, whom="the other judge"))
     return DONE
@@ -70,6 +72,40 @@ def agreement_table(found: Iterable[MetricAgreement]) -> Table:
         ),
         blocks=[cells],
         said=tuple(f"left out, because the run does not have these rated reports: {one}" for one in left_out),
+    )
+
+
+def verdicts_table(found: Iterable[MetricAgreement]) -> Table:
+    """Single verdicts of two judges on the same things, one line per protocol."""
+    rows = [row.verdicts for row in found if row.verdicts is not None]
+    return Table.of(
+        title="Verdicts of both judges on the same things",
+        columns=(
+            Column("protocol", words=True),
+            Column("same"),
+            Column("kappa"),
+            Column("if the run's judge said one thing"),
+            Column("its commonest", words=True, spare=1),
+            Column("verdicts", spare=2),
+        ),
+        blocks=[
+            [
+                (
+                    row.protocol,
+                    f"{row.same:.1%}",
+                    coefficient(row.kappa),
+                    f"{row.constant:.1%}",
+                    f"{row.commonest} ({row.share:.0%})",
+                    f"{row.n:,}",
+                )
+                for row in rows
+            ]
+        ],
+        said=[
+            f"{row.protocol}: the run's judge says the same to everything"
+            for row in rows
+            if row.share == 1.0 and row.kinds > 1
+        ],
     )
 
 

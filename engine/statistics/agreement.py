@@ -25,6 +25,7 @@ from adjudge.engine.statistics.corrections import (
     rating_array,
     read_ratings,
 )
+from adjudge.engine.statistics.verdicts import VerdictsOfTwo, verdicts_of_two
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.agreement.correlations import correlations
 from adjudge.scoring.kernels.agreement.human_consistency import (
@@ -103,7 +104,8 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     `kappa` (Cohen's) and `kappa_quadratic` compare two judges. Counts say how much data is behind the figures.
     `intervals` holds each figure's percentile interval at 95 %, from RESAMPLES resamples of the tasks; a figure
     that fewer than half of the resamples define has none. `left_out` are rated reports that the run does not have.
-    `rankings` are those by two runs, for a metric that their protocol is ranked by.
+    `rankings` are those by two runs, for a metric that their protocol is ranked by; `verdicts` are those of both judges
+    on the same things, at the first metric of each protocol.
     """
 
     protocol: str
@@ -129,6 +131,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     left_out: str = ""
     intervals: dict[str, tuple[float, float]] = {}
     rankings: Rankings | None = None
+    verdicts: VerdictsOfTwo | None = None
 
 
 def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
@@ -164,6 +167,7 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
                 left_out=left_out(matrix, named),
                 intervals=_intervals(redrawn, rated, seed),
                 rankings=None,
+                verdicts=None,
             )
         )
     return found
@@ -171,9 +175,10 @@ def with_humans(run: str | Path, file: str | Path) -> list[MetricAgreement]:
 
 def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
     """Agreement of the judges of two runs on the same reports, for every metric of both. Raises UsageError."""
-    opened = Run.open(run)
+    opened, compared = Run.open(run), Run.open(other)
     mine, seed = opened.matrices, opened.config.seed
-    others = {(matrix.protocol, matrix.metric): matrix for matrix in Run.open(other).matrices}
+    others = {(matrix.protocol, matrix.metric): matrix for matrix in compared.matrices}
+    verdicts = verdicts_of_two(opened, compared)
     heads = {(name, one.name): one for name, own in opened.metrics.items() for one in headlines(own)}
     found = []
     for matrix in mine:
@@ -204,6 +209,7 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
                 left_out="",
                 intervals=_intervals(redrawn, shared, seed),
                 rankings=None,
+                verdicts=verdicts.pop(matrix.protocol, None),
             )
         )
         if name in heads:
