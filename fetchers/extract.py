@@ -8,10 +8,10 @@ import codecs
 import re
 
 from lxml import etree
-from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
+from adjudge.fetchers.html import text_of
 from adjudge.fetchers.office import office_kind, read_office
 from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extraction, Extractor, Unreadable
@@ -98,7 +98,6 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
 
     A page without words is read, its text empty; a PDF without them is unreadable, and so is HTML whose shape would
     take parsers more than linear time (`fetchers/extract.py`).
-    HTML goes through trafilatura; through resiliparse if `extractor` is "fast" or trafilatura finds nothing.
     """
     office = office_kind(body)
     kind = kind_of(content_type, body)
@@ -124,9 +123,7 @@ def _html(source: str, extractor: Extractor) -> Extraction:
     if problem := excess(source):
         raise Unreadable(problem)
     title, description = _head(source)
-    text = _trafilatura(source) if extractor == "trafilatura" else ""
-    text = text or _resiliparse(source, main_content=True) or _resiliparse(source, main_content=False)
-    return Extraction(title, description, text)
+    return Extraction(title, description, text_of(source, extractor))
 
 
 def _head(source: str) -> tuple[str, str]:
@@ -141,16 +138,6 @@ def _head(source: str) -> tuple[str, str]:
     titles = [node.text() if node else "", *(metas.get(name, "") for name in _TITLES)]
     descriptions = [metas.get(name, "") for name in _DESCRIPTIONS]
     return next(filter(str.strip, titles), ""), next(filter(str.strip, descriptions), "")
-
-
-def _trafilatura(source: str) -> str:
-    import trafilatura  # half a second, and not needed by the fast extractor
-
-    return trafilatura.extract(source) or ""
-
-
-def _resiliparse(source: str, *, main_content: bool) -> str:
-    return str(extract_plain_text(source, main_content=main_content, alt_texts=False)).strip()
 
 
 def _xml(body: bytes) -> str:

@@ -1,0 +1,181 @@
+"""From HTML to the text that a reader looks for on the page. Slow and untrusted: runs in worker processes only.
+
+Two readings are laid side by side. The body is what the page shows, less navigation, heads and feet. The main text is
+what trafilatura takes for the article; it knows best where an article begins and ends, and drops much of what stands
+within: figures, captions, fact boxes, times. So the text runs from the first line of the body that is of the main text
+to the last one, with the short stretches between them. Where the main text is a small part of the body, the page is
+no article, and the body is its text: lists, threads, shops.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import HTMLTree
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from adjudge.fetchers.process import Extractor
+from adjudge.fetchers.raised import raised
+
+MAX_FOR_TRAFILATURA = 1_000_000
+"""Characters of a page. Some larger ones hold trafilatura for minutes, so that their body is their text."""
+
+_AROUND = (
+    *("nav", "button", "select", "[role=navigation]", "[role=contentinfo]", "[role=banner]", "[role=dialog]"),
+    *("footer:not(article footer)", "header:not(article header):not(main header)"),
+)
+_BESIDE = "aside:not(article aside)"
+# Of the body; an article's main text is more.
+_ARTICLE = 0.5
+# Characters of a body that may be no more than a line about cookies or scripts.
+_SHORT = 2_000
+# A line is of the main text if so many of its pairs of words are in it, and it has so many words.
+_SAME, _ENOUGH = 0.7, 4
+# Words between two lines of the main text. More are a page's own affairs: teasers, offers, comments.
+_MOST_BETWEEN = 100
+_MOST_OUTSIDE = 30
+
+_WORD = re.compile(r"\w+")
+_TO_PREPARE = re.compile(r"<(?:sup|template|math)\b", re.I)
+_TIME = re.compile(r"</?time(?:\s[^<>]*)?>", re.I)
+_BEFORE = 12
+
+
+def text_of(source: str, extractor: Extractor) -> str:
+    """The text of the page `source`, which `excess` finds harmless. "" if it has none."""
+    source = _prepared(source)
+    if extractor == "fast":
+        source = _TIME.sub("", source)  # resiliparse takes what is in it for a byline
+    page = HTMLTree.parse(source)
+    body = _body(page)
+    if extractor == "trafilatura" and len(source) <= MAX_FOR_TRAFILATURA:
+        main = _trafilatura(source)
+        text = _stretch(body, main) if len(main) >= _ARTICLE * len(body) else body
+    else:
+        text = _fuller(_resiliparse(page, main_content=True), body)
+    return text or _stated(source)
+
+
+def _prepared(source: str) -> str:
+    """The page with raised text and formulas as a reader takes them, and without inert templates."""
+    if not _TO_PREPARE.search(source):
+        return source
+    page = LexborHTMLParser(source)
+    for inert in page.css("template:not([shadowrootmode]), math annotation, math annotation-xml"):
+        inert.decompose()
+    for formula in page.css("math"):
+        formula.replace_with(f" {' '.join(formula.text(separator=' ').split())} ")
+    for node in page.css("sup"):
+        parent = node.parent
+        link = parent if parent is not None and parent.tag == "a" else None
+        is_note = link is not None or node.css_first("a") is not None
+        before = _end_of(node.prev or (link.prev if link is not None else None))
+        node.replace_with(raised(before, node.text(), is_note=is_note))
+    return page.html or ""
+
+
+def _end_of(node: LexborNode | None) -> str:
+    """The last characters of the text in `node`."""
+    while node is not None and node.last_child is not None:
+        node = node.last_child
+    return (node.text(deep=False) or "")[-_BEFORE:] if node is not None else ""
+
+
+def _body(page: HTMLTree) -> str:
+    """What the page shows, without what stands around it; beside it too, or behind scripts, if most of it is there."""
+    text = _resiliparse(page, *_AROUND, _BESIDE)
+    if len(text) < _SHORT:
+        text = _fuller(text, _resiliparse(page, *_AROUND))
+        text = _fuller(text, _resiliparse(page, *_AROUND, noscript=True))
+    return text or _resiliparse(page)
+
+
+def _fuller(text: str, other: str) -> str:
+    """`text`, unless most of `other` is not in it."""
+    return other if len(other) > 2 * len(text) else text
+
+
+def _resiliparse(page: HTMLTree | str, *skipped: str, **options: Any) -> str:
+    """Its text; captions of figures come with what stands in for pictures, which is left out."""
+    return str(extract_plain_text(page, alt_texts=True, skip_elements=["img", *skipped], **options)).strip()
+
+
+def _trafilatura(source: str) -> str:
+    import trafilatura  # half a second, and not needed by the fast extractor
+
+    return trafilatura.extract(source) or ""
+
+
+def _stretch(body: str, main: str) -> str:
+    """The lines of `body` from the first to the last that are in `main`, and lines of `main` that are not in them."""
+    lines = body.split("\n")
+    shares = _shares(lines, main)
+    lengths = [len(line.split()) for line in lines]
+    anchors = [at for at, share in enumerate(shares) if share >= _SAME and lengths[at] >= _ENOUGH]
+    if not anchors:
+        return main
+    # What is close to either end is a byline or a correction.
+    edges = [-1, *anchors, len(lines)]
+    kept: list[str] = []
+    for start, end in pairwise(edges):
+        between = range(start + 1, end)
+        new = sum(lengths[at] for at in between if shares[at] < 1)
+        most = _MOST_BETWEEN if start >= 0 and end < len(lines) else _MOST_OUTSIDE
+        kept += [lines[at] for at in between if new <= most or shares[at] >= _SAME]
+        kept += lines[end : end + 1]
+    told = main.split("\n")
+    left = [
+        line for line, share in zip(told, _shares(told, "\n".join(kept)), strict=True) if share < _ARTICLE
+    ]
+    return "\n".join([*kept, *left])
+
+
+def _shares(lines: Sequence[str], text: str) -> list[float]:
+    """Of each line, the part that is in `text`, by its pairs of neighbouring words; 1 for a line without words."""
+    whole = {line.strip() for line in text.split("\n")}
+    words = _WORD.findall(text.lower())
+    said, pairs = set(words), set(pairwise(words))
+
+    def share(line: str) -> float:
+        if line.strip() in whole:
+            return 1.0
+        own = _WORD.findall(line.lower())
+        if len(own) < 2:
+            return float(said.issuperset(own))
+        return sum(map(pairs.__contains__, pairwise(own))) / (len(own) - 1)
+
+    return [share(line) for line in lines]
+
+
+_STATES = 'script[type="application/ld+json"], script#__NEXT_DATA__'
+_SENTENCE = 5
+
+
+def _stated(source: str) -> str:
+    """What a page without text gives to programs: an article's body (schema.org), or sentences in Next.js's state."""
+    found = []
+    for script in LexborHTMLParser(source).css(_STATES):
+        try:
+            state = msgspec.json.decode(script.text().encode())
+        except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+            continue
+        is_linked = script.attributes.get("type") == "application/ld+json"
+        found += [text for name, text in _texts(state) if name == "articleBody" or not is_linked]
+    plain = (_resiliparse(text) for text in found)
+    return "\n\n".join(text for text in plain if len(_WORD.findall(text)) >= _SENTENCE)
+
+
+def _texts(state: Any) -> Iterator[tuple[str, str]]:
+    """The texts in a decoded JSON document in their order, each with the name that it is under."""
+    stack: list[tuple[str, Any]] = [("", state)]
+    while stack:
+        name, value = stack.pop()
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict):
+            stack += reversed(value.items())
+        elif isinstance(value, list):
+            stack += ((name, one) for one in reversed(value))
