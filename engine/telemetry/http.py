@@ -65,7 +65,7 @@ class Access:
         """Whether the value of an Authorization header is right, decided in constant time.
 
         The token comes as Bearer, or as the password of Basic, whatever the user's name: a client that can set no
-        header can still be given the URL https://adjudge:TOKEN@host.
+        header can still be given a URL that holds the token as its password.
         """
         if not self._token:
             return True
