@@ -25,6 +25,7 @@ from adjudge.scoring.livedrbench import published
 from adjudge.scoring.rubrics import drb2, links, rigorous
 from adjudge.scoring.rubrics.links import Blocked
 from adjudge.scoring.text import (
+    accounted,
     aside,
     blocks,
     citation_marks,
@@ -110,6 +111,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citation_marks.clean_url": citation_marks.clean_url,
     "scoring.text.citation_marks.may_hold_mark": citation_marks.may_hold_mark,
     "scoring.text.citation_marks.pieces": lambda text: _all(citation_marks.pieces(text, _KNOWN)),
+    "scoring.text.accounted.account": accounted.account,
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.citations.url_key": citations.url_key,

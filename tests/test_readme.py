@@ -91,6 +91,7 @@ def test_commands_work_as_written(folder: Path) -> None:
                 else adjudge(folder, *arguments)
             )
     assert set(said) == {
+        "citations",
         "gold",
         "plan",
         "evaluate",

@@ -230,6 +230,11 @@ def _evidence(commands: Commands) -> None:
     add("--task", required=True, metavar="ID", help="the task's id")
     add("--system", required=True, metavar="NAME", help="the system that wrote the report")
 
+    summary = "show what is read of the citations of reports, without judge or network"
+    command = _add(commands, "citations", summary)
+    help_ = "file of reports (Markdown, HTML, DOCX, PDF, JSON, CSV ...), folder, or configuration (YAML)"
+    command.add_argument("files", metavar="FILE", nargs="+", help=help_)
+
     command = _add(commands, "ls", "list the runs in a folder, and who leads in each", tables=True)
     command.add_argument(
         "folder", metavar="FOLDER", nargs="?", default=".", help="where runs are (default: here)"

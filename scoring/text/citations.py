@@ -157,6 +157,16 @@ class Sources:
                 self._defined[named].append(reference)
         known = frozenset(self._defined)
         self.labels = Labels(known, () if bracketed else known)
+        self.marks = 0
+        self.unresolved: list[str] = []
+
+    def counted(self, marks: Sequence[Mark], line: int) -> dict[str, tuple[int, str]]:
+        """As `of`, and the marks are counted, those that lead nowhere as they are written."""
+        self.marks += len(marks)
+        for mark in marks:
+            if not mark.url and not any(name in self._defined for name in mark.labels):
+                self.unresolved.append(mark.raw[:_MAX_MARK])
+        return self.of(marks, line)
 
     def of(self, marks: Iterable[Mark], line: int) -> dict[str, tuple[int, str]]:
         """(ref_idx, url) of all marks by the URL's key, each URL once."""
@@ -194,6 +204,7 @@ MAX_FACTS = 5_000
 """Facts with a source that are kept of a report; more are not read."""
 MAX_PASSAGES = 20_000
 MAX_FACT_CHARS = 5_000_000  # of all facts together: a short cell repeats the long names of its row and column
+_MAX_MARK = 100
 _KEPT_CHARS = 2_000_000  # of the texts whose citations are kept
 _MAX_HEADING = 2 * MAX_FACT
 _SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
@@ -225,12 +236,15 @@ class Passage(msgspec.Struct, frozen=True):
 class Citations(msgspec.Struct, frozen=True):
     """A report as parsed: the entries of its reference lists, and the sentences of its body.
 
+    `marks` counts the citation marks of the body; `unresolved` are those that lead to no address, as written.
     `complete` unless the report has more of them than are kept.
     """
 
     references: tuple[Reference, ...]
     passages: tuple[Passage, ...]
     complete: bool = True
+    marks: int = 0
+    unresolved: tuple[str, ...] = ()
 
     @property
     def triplets(self) -> tuple[Triplet, ...]:
@@ -259,9 +273,16 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
     outline = outlined(text)
     references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
-    body = _Body(Sources(kept, handed, outline.bracketed), all_sentences)
+    sources = Sources(kept, handed, outline.bracketed)
+    body = _Body(sources, all_sentences)
     body.read(lines(text, outline))
-    return Citations(kept, tuple(body.passages), body.complete and len(references) <= MAX_REFERENCES)
+    return Citations(
+        references=kept,
+        passages=tuple(body.passages),
+        complete=body.complete and len(references) <= MAX_REFERENCES,
+        marks=sources.marks,
+        unresolved=tuple(sources.unresolved),
+    )
 
 
 class _Open:
@@ -374,8 +395,8 @@ class _Body:
 
     def _entitle(self, title: Marked, number: int, depth: int) -> bool:
         """Take `title` as that of the items below, if it has a source."""
-        sources = self._sources.of(title.marks, number)
-        if sources:
+        if sources := self._sources.of(title.marks, number):
+            self._sources.counted(title.marks, number)
             self._close()
             self._titled.append(_Titled(title.title, sources, depth))
         return bool(sources)
@@ -393,7 +414,7 @@ class _Body:
         if not (self._all_sentences or sentence.marks or self._item):
             self._unmarked.append(sentence)
             return
-        sources = self._sources.of(sentence.marks, self._began)
+        sources = self._sources.counted(sentence.marks, self._began)
         if sentence.states_something:
             fact, lead = sentence.fact, self._lead
             if self._item and self._titled:
@@ -460,7 +481,7 @@ class _Body:
         )[:MAX_FACT]
         cited = False
         for i, cell in enumerate(cells):
-            sources = self._sources.of(cell.marks, number)
+            sources = self._sources.counted(cell.marks, number)
             if not sources:
                 continue
             of_row = (

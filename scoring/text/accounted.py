@@ -1,0 +1,95 @@
+"""What became of everything in a report that cites: marks, entries of reference lists, addresses and statements."""
+
+import re
+
+import msgspec
+
+from adjudge.scoring.contract.case import Citation
+from adjudge.scoring.text.citation_marks import clean_url
+from adjudge.scoring.text.citations import cited, url_key
+from adjudge.scoring.text.markup import plain
+
+__all__ = ["Account", "CitedPair", "account"]
+
+# An address wherever it stands, found without what the reader of citations knows. It ends before a link's target.
+_ADDRESS = re.compile(
+    r"https?://(?:(?!\]\()(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))+",
+    re.IGNORECASE,
+)
+_MAX_ADDRESSES = 20_000
+
+
+class CitedPair(msgspec.Struct, frozen=True):
+    """A statement and one address that it cites, as FACT takes it from the marks."""
+
+    statement: str
+    url: str
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """A report's citation `marks`, how many of them lead to an address (`resolved`), its distinct `urls` and `pairs`.
+
+    `unresolved` are the marks that lead nowhere, as written; `entries_unused` the entries of reference lists, and
+    `urls_unused` all addresses, that no statement cites. `complete` unless the report has more than is read.
+    """
+
+    marks: int
+    resolved: int
+    urls: int
+    pairs: tuple[CitedPair, ...]
+    unresolved: tuple[str, ...]
+    entries_unused: tuple[str, ...]
+    urls_unused: tuple[str, ...]
+    complete: bool = True
+
+    @property
+    def lost(self) -> int:
+        """Marks that lead nowhere, and addresses that no statement cites."""
+        return len(self.unresolved) + len(self.urls_unused)
+
+    @property
+    def share_lost(self) -> float:
+        """`lost` of all marks and unused addresses, 0 without any."""
+        return self.lost / max(1, self.marks + len(self.urls_unused))
+
+
+def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
+    """The account of the Markdown report `text`; `handed` are citations that came separately. Linear time."""
+    found = cited(text, handed)
+    pairs = {(one.fact, url_key(one.url)): CitedPair(one.fact, one.url) for one in found.triplets}
+    used = {key for _, key in pairs}
+    urls = {url_key(one.url): one.url for one in found.references if one.url}
+    urls |= {url_key(one.url): one.url for one in found.triplets} | _addresses(text)
+    return Account(
+        marks=found.marks,
+        resolved=found.marks - len(found.unresolved),
+        urls=len(urls),
+        pairs=tuple(pairs.values()),
+        unresolved=found.unresolved,
+        entries_unused=tuple(
+            f"[{one.label}] {one.url}" for one in found.references if one.url and url_key(one.url) not in used
+        ),
+        urls_unused=tuple(url for key, url in urls.items() if key not in used),
+        complete=found.complete,
+    )
+
+
+def _addresses(text: str) -> dict[str, str]:
+    """Every address that a reader sees in `text`, by its key."""
+    found: dict[str, str] = {}
+    for match in _ADDRESS.finditer(plain(text.encode("utf-8", "replace").decode())):
+        url = clean_url(match[0][: _closed(match[0])])
+        found.setdefault(url_key(url), url)
+        if len(found) >= _MAX_ADDRESSES:
+            break
+    return found
+
+
+def _closed(address: str) -> int:
+    """Where an address ends that stands in parentheses: at the first that closes none of its own."""
+    opened = 0
+    for place, sign in enumerate(address):
+        opened += (sign == "(") - (sign == ")")
+        if opened < 0:
+            return place
+    return len(address)
