@@ -1,9 +1,9 @@
 """One spelling for every URL: URLs that are equal after normalisation are fetched once.
 
 Reads URLs the way browsers do (WHATWG URL Standard), so that the host that is checked is the one that is connected to:
-backslashes are slashes, tabs and newlines vanish, and every way to write an IPv4 address (`2130706433`, `0x7f.1`,
-`0177.0.0.1`, full-width digits) becomes the dotted one. Strings from outside are cleaned so that every table and
-message can hold them.
+backslashes are slashes, one slash behind the scheme is as good as two, tabs and newlines vanish, and every way to write
+an IPv4 address (`2130706433`, `0x7f.1`, `0177.0.0.1`, full-width digits) becomes the dotted one. Strings from outside
+are cleaned so that every table and message can hold them.
 
 A user may allow citations to lead to non-public addresses: "HOST:PORT", or "HOST" on the web's ports.
 """
@@ -31,7 +31,7 @@ NormalURL = NewType("NormalURL", str)
 
 MAX_URL = 8192
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_URL = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?", re.I)
+_URL = re.compile(r"(?P<scheme>https?):/+(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?", re.I)
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.A)
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+", re.A)
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})", re.A)
@@ -60,11 +60,36 @@ class Parts(NamedTuple):
 def normalise_url(url: str) -> NormalURL:
     """The one spelling of `url`, which is its own normal form. Raises MalformedURL and nothing else.
 
-    Scheme and host in lower case (IDNA, trailing dot dropped), default port and fragment dropped, empty path
-    "/", dot segments resolved, percent-encoding in upper case and only where needed; the query keeps its
-    order. At most 8,192 characters.
+    A notice that sends its readers on (`google.com/url?q=`) is the address that it names. Scheme and host in lower case
+    (IDNA, trailing dot dropped), default port and fragment dropped, empty path "/", dot segments resolved,
+    percent-encoding in upper case and only where needed; the query keeps its order. At most 8,192 characters.
     """
-    return NormalURL(_join(split_url(url)))
+    parts = split_url(url)
+    for _ in range(_MAX_NOTICES):
+        if (named := _named(parts)) is None:
+            break
+        parts = named
+    return NormalURL(_join(parts))
+
+
+_MAX_NOTICES = 4  # one inside another
+_NOTICE = re.compile(r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}", re.A)
+
+
+def _named(parts: Parts) -> Parts | None:
+    """The address that a notice leads to, if `parts` are one's."""
+    path, _, query = parts.target.partition("?")
+    if path != "/url" or not query or not _NOTICE.fullmatch(parts.host):
+        return None
+    fields = [field.partition("=") for field in query.split("&")]
+    for name in ("q", "url"):
+        for key, _, value in fields:
+            if key == name:
+                try:
+                    return split_url(unquote_to_bytes(value.replace("+", " ")).decode())
+                except (MalformedURL, UnicodeDecodeError):
+                    continue
+    return None
 
 
 @lru_cache(maxsize=4096)

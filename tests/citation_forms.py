@@ -89,6 +89,8 @@ LABELS = {
     ),
 }
 LINKS = {
+    "addresses in code": _marked(f"`{MILL}`", f"`{BARGES}`", f" `{WEIGHTS}`"),
+    "possessives": _marked(f"by {MILL}'s count", f"by {BARGES}'s", f" and {WEIGHTS}’s"),
     "entities": _marked(f"([Mill]({MILL}))", f"([B]({BARGES.replace('&', '&amp;')}),", f"[W]({WEIGHTS}))"),
     "invisible characters": _marked(f"{MILL}\u200b", f"{BARGES}\u200b", f" {WEIGHTS}\u200b"),
 }

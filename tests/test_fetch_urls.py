@@ -59,6 +59,33 @@ def test_urls_have_one_normal_form(url: str, normal: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "leads_to"),
+    [
+        ("https://www.google.com/url?q=https://a.example/b&sa=D", "https://a.example/b"),
+        (
+            "https://google.de/url?sa=t&url=https%3A%2F%2Fa.example%2F%3Fc%3D1%26d%3D2&usg=A",
+            "https://a.example/?c=1&d=2",
+        ),
+        (
+            "https://www.google.co.uk/url?q=https%3A%2F%2Fwww.google.com%2Furl%3Fq%3Dhttp%3A%2F%2Fa.example",
+            "http://a.example/",
+        ),
+        ("https://www.google.com/url?q=https://10.0.0.1/", "https://10.0.0.1/"),
+        ("https://www.google.com/search?q=https://a.example/", None),
+        ("https://www.google.com/url?q=a+word", None),
+        ("https://www.google.com/url?q=file:///etc/passwd", None),
+        ("https://google.evil.example/url?q=https://a.example/", None),
+        ("https://a.example/url?q=https://b.example/", None),
+        ("https:/a.example/b", "https://a.example/b"),
+        ("http:///a.example", "http://a.example/"),
+    ],
+)
+def test_notice_is_the_address_that_it_names(url: str, leads_to: str | None) -> None:
+    assert normalise_url(url) == (leads_to or url)
+    assert normalise_url(normalise_url(url)) == normalise_url(url)
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "",
@@ -70,9 +97,9 @@ def test_urls_have_one_normal_form(url: str, normal: str) -> None:
         "javascript:alert(1)",
         "data:text/html,hi",
         "mailto:someone@example.com",
-        "http:/example.com",
         "http://",
-        "http:///path",
+        "http:path",
+        "http:///",
         "http://?q",
         "http://#",
         "http://.",

@@ -73,7 +73,7 @@ _SIGNS = r"\\\[【［〔<¹²³⁴-⁹①-⑳㉑-㉟"
 _TOKEN = re.compile(
     # What a mark can begin with: the alternatives are not tried elsewhere.
     rf"(?=[{_SIGNS}`(（adh])(?=[^adh]|arxiv|doi|http)(?:"
-    r"(?P<code>`[^`\n\[][^`\n]{0,300}`)"
+    r"(?P<code>`(?!https?://[^\s`]{1,300}`)[^`\n\[][^`\n]{0,300}`)"
     rf"|(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
     r"|(?P<named>\[(?P<title>[^\[\]\n]{1,300})\]\[(?P<to>[^\[\]\n]{1,60})\])"
@@ -131,7 +131,7 @@ _ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
 SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 _SPACES = re.compile(r"\s*")
-_TRAILING = ".,;:!?'*_~\"…"
+_TRAILING = ".,;:!?'*_~\"…$"
 _TRAILING_SIGNS = _TRAILING + "\\\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"))
 _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
@@ -171,7 +171,7 @@ def clean_url(url: str) -> str:
     text fragments (`#:~:text=`) are cut, and what follows a URL in prose is trimmed off its end.
     """
     url = _TEXT_FRAGMENT.sub("", _literal(url.strip().strip("<>")))
-    return url[: _trimmed(url)]
+    return url[: _trimmed(url)].removesuffix("'s").removesuffix("’s")
 
 
 def _trimmed(url: str) -> int:
@@ -319,7 +319,8 @@ def _linked(title: str, target: str) -> Mark | None:
     labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
     if target.startswith("#"):
         return Mark(labels) if labels else None
-    return Mark(labels, clean_url(target), "" if labels else title) if target else None
+    url = f"https://{target}" if target[:4].lower() == "www." else target
+    return Mark(labels, clean_url(url), "" if labels else title) if target else None
 
 
 def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
