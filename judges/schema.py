@@ -10,6 +10,7 @@ same key twice is not read.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
@@ -306,8 +307,7 @@ def _object(text: str) -> dict[str, Any]:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for number, name in enumerate(names) if name in names[:number])
+        double, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise UnparseableReply(f"{double[:60]}: given twice")
     return found
 
