@@ -105,7 +105,7 @@ async def test_failing_judge_exits_3_and_prints_the_reason(tmp_path, capsys):
     async with MockOpenAI(fault=never) as mock:
         judge = f"openai:{mock.url}#m"
         code, out, _ = await asyncio.to_thread(run, capsys, "attack", "--file", own, "--judge", judge)
-    assert code == 3 and "unscored: 2 judge_unsupported" in out
+    assert code == 3 and "unscored: 2 judge_unavailable" in out
 
 
 def test_wilson_against_its_formula():

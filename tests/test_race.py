@@ -318,7 +318,7 @@ def whole(value: str) -> str:
         (whole('{"a": null, "b": 5}'), "judge_unparseable"),
         (whole('{"a": true, "b": 5}'), "judge_unparseable"),
         (whole('{"a": 5}'), "judge_unparseable"),
-        (whole('{"a": 5, "b": 5, "c": 5}'), "judge_unparseable"),
+        ("Here it is: " + whole('{"a": 5, "b": 5}') + " Thanks.", "judge_unparseable"),
         (whole("[5, 5]"), "judge_unparseable"),
         (MISSING_ONE, "judge_unparseable"),
         ("", "judge_unparseable"),
@@ -338,7 +338,8 @@ async def test_invalid_reply_leaves_all_metrics_unscored(reply: str, reason: str
 
 async def test_valid_reply_is_read_whole_fenced_or_embedded() -> None:
     good = whole('{"a": 2.5, "b": 7.5}')
-    for reply in (good, f"```json\n{good}\n```", f"Here it is: {good} Thanks."):
+    more = whole('{"a": 2.5, "b": 7.5, "c": 5}')
+    for reply in (good, more, f"```json\n{good}\n```", f"Here it is: {good}"):
         card, _ = await run(Race(), judge=lambda _, reply=reply: reply)
         near(card, overall=0.25)
 

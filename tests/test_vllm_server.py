@@ -122,7 +122,7 @@ async def test_every_question_type_is_answered_within_its_schema(judge: OpenAIJu
     questions = [example(kind, language) for kind in question_types() for language in ("en", "zh")]
     replies = await answers(judge, questions)
     for question, reply in zip(questions, replies, strict=True):
-        assert reply.finish_reason == "stop", (question, reply)
+        assert reply.finish_reason.partition(":")[0] == "stop", (question, reply)
         assert fits_schema(question, reply.text), (question, reply)
         # No schema can require JSON inside a string, nor that a source exists; random weights do not see to it.
         if not isinstance(question, ReadAnswer | CitedBy):

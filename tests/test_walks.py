@@ -26,7 +26,14 @@ REPEATED_IN = {
     # The index of a snapshot is checked before a run begins, and read where pages are read, maybe on another machine.
     "report": {"fetchers/urls:normalise_url"},
     # A flag of the rollout and a count of RACE: either may be there without the other.
-    "rollout": {"scoring/text/integrity:injections"},
+    # What a reader does not see is taken from what the judge is shown, and flagged in what the rollout wrote. Flags
+    # compare different words.
+    "rollout": {
+        "scoring/text/integrity:injections",
+        "scoring/text/integrity:words_of",
+        "scoring/text/seen:seen",
+        "scoring/text/seen:_unseen",
+    },
 }
 # Every text is checked for secrets where it leaves the process, and what the user gave where it enters.
 REDACTION = "engine/config/redaction:"
