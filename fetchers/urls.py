@@ -64,15 +64,19 @@ def normalise_url(url: str) -> NormalURL:
     (IDNA, trailing dot dropped), default port and fragment dropped, empty path "/", dot segments resolved,
     percent-encoding in upper case and only where needed; the query keeps its order. At most 8,192 characters.
     """
-    parts = split_url(url)
-    for _ in range(_MAX_NOTICES):
-        if (named := _named(parts)) is None:
-            break
+    return NormalURL(_join(split_url(url)))
+
+
+@lru_cache(maxsize=4096)
+def split_url(url: str) -> Parts:
+    """The parts of `url` in their normal form. Raises MalformedURL and nothing else."""
+    parts = _split(url)
+    # One notice may name another; what is named is shorter than what names it, so this ends.
+    while (named := _named(parts)) is not None and len(_join(named)) < len(_join(parts)):
         parts = named
-    return NormalURL(_join(parts))
+    return parts
 
 
-_MAX_NOTICES = 4  # one inside another
 _NOTICE = re.compile(r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}", re.A)
 
 
@@ -82,19 +86,15 @@ def _named(parts: Parts) -> Parts | None:
     if path != "/url" or not query or not _NOTICE.fullmatch(parts.host):
         return None
     fields = [field.partition("=") for field in query.split("&")]
-    for name in ("q", "url"):
-        for key, _, value in fields:
-            if key == name:
-                try:
-                    return split_url(unquote_to_bytes(value.replace("+", " ")).decode())
-                except (MalformedURL, UnicodeDecodeError):
-                    continue
+    for value in [value for name in ("q", "url") for key, _, value in fields if key == name]:
+        try:
+            return _split(unquote_to_bytes(value.replace("+", " ")).decode())
+        except (MalformedURL, UnicodeDecodeError):
+            continue
     return None
 
 
-@lru_cache(maxsize=4096)
-def split_url(url: str) -> Parts:
-    """The parts of `url` in their normal form. Raises MalformedURL and nothing else."""
+def _split(url: str) -> Parts:
     if len(url) > MAX_URL:
         raise MalformedURL(f"is longer than {MAX_URL} characters")
     try:

@@ -35,7 +35,7 @@ def test_account_says_what_became_of_everything():
     assert (found.marks, found.resolved, found.urls, found.unresolved) == (4, 3, 4, ("[7]",))
     assert found.entries_unused == ("[2] https://a.example/ice",)
     assert found.urls_unused == ("https://a.example/ice",) and found.lost == 2
-    assert account("No source at all.").share_lost == 0
+    assert account("No source at all.").lost == 0
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)

@@ -1,5 +1,7 @@
 """One spelling per URL, and MalformedURL for everything else."""
 
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +85,14 @@ def test_urls_have_one_normal_form(url: str, normal: str) -> None:
 def test_notice_is_the_address_that_it_names(url: str, leads_to: str | None) -> None:
     assert normalise_url(url) == (leads_to or url)
     assert normalise_url(normalise_url(url)) == normalise_url(url)
+
+
+def test_notices_within_notices_are_one_address_of_one_site() -> None:
+    url = "https://a.example/b"
+    while len(quote(url, safe="")) + 40 < MAX_URL:
+        url = f"https://www.google.com/url?q={quote(url, safe='')}"
+        assert normalise_url(url) == "https://a.example/b" and site_of(url) == "a.example"
+        assert worker_of(url, 7) == worker_of("https://a.example/b", 7)
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,6 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         """Marks that lead nowhere, and addresses that no statement cites."""
         return len(self.unresolved) + len(self.urls_unused)
 
-    @property
-    def share_lost(self) -> float:
-        """`lost` of all marks and unused addresses, 0 without any."""
-        return self.lost / max(1, self.marks + len(self.urls_unused))
-
 
 def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
     """The account of the Markdown report `text`; `handed` are citations that came separately. Linear time."""
