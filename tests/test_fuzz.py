@@ -33,7 +33,7 @@ from adjudge.judges.chat import MAX_REPLY_CHARS, read_reply
 from adjudge.judges.completions import BrokenReply, completion, models
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.text.citation_marks import Labels, pieces
-from adjudge.scoring.text.citations import MAX_FACTS, Citations, cited, parse
+from adjudge.scoring.text.citations import MAX_FACTS, cited, parse
 from adjudge.scoring.text.cleaning import clean_report
 from tests.examples_of_questions import example, question_types
 from tests.growth import GRAMMAR
@@ -196,7 +196,8 @@ def check_report(text: str) -> None:
     """Whatever is found of a report can be stored, and stands in it."""
     found = parse.__wrapped__(text)
     sourced = tuple(passage for passage in found.passages if passage.sources)
-    assert cited.__wrapped__(text) == Citations(found.references, sourced)
+    assert cited.__wrapped__(text) == msgspec.structs.replace(found, passages=sourced)
+    assert len(found.unresolved) <= found.marks
     assert len(found.triplets) <= MAX_FACTS
     assert all(triplet.fact and triplet.url for triplet in found.triplets)
     facts = [passage.fact for passage in found.passages]
