@@ -481,12 +481,57 @@ class TestItems:
                 {"task_id": "0", "text": outside, "pages": [page]},
                 {"task_id": "0", "text": text},
                 {"task_id": "0", "text": text, "pages": []},
+                {"task_id": "0", "text": "Tides rise twice a day."},
+                {"task_id": "0", "messages": [{"role": "assistant", "content": text}]},
             ]
-            mine, beyond, other, unread = await scorer.score(items)
+            mine, beyond, other, unread, plain, talk = await scorer.score(items)
         assert (mine.value, mine.reason) == (1.0, None)
         assert (beyond.value, beyond.reason) == (0.5, None)
         assert (other.value, other.reason) == (None, "pages_off")
         assert (unread.value, unread.reason) == (0.0, None)
+        assert (plain.value, plain.reason) == (None, "pages_off"), "whatever the text"
+        assert (talk.value, talk.reason) == (0.0, None), "its tools returned no page"
+
+    async def test_page_lost_in_a_closed_world_is_unsupported(self, tmp_path):
+        """Otherwise a policy could cite it to have no reward in place of a poor one."""
+        folder = tmp_path / "pages"
+        folder.mkdir()
+        row = {"url": "https://a.org/x", "file": "gone.html", "content_type": "text/html"}
+        (folder / "index.jsonl").write_text(json.dumps(row) + "\n")
+        text = "Tides rise twice a day [1](https://a.org/x)."
+        found = {}
+        for closed in (False, True):
+            (folder / "gone.html").write_text("<p>Tides rise twice a day.</p>")
+            config = RunConfig.load(
+                world(
+                    tmp_path / str(closed),
+                    protocols=[{"name": "fact", "extraction": "markers"}],
+                    reward={"metric": "c_acc"},
+                    fetch={"mode": "snapshot", "snapshot": str(folder), "closed": closed},
+                )
+            )
+            async with open_rewards(config) as scorer:
+                (folder / "gone.html").unlink()
+                (found[closed],) = await scorer.score([{"task_id": "0", "text": text}])
+        assert (found[False].value, found[False].reason) == (None, "snapshot_damaged")
+        assert (found[True].value, found[True].reason) == (0.0, "snapshot_damaged")
+
+    @pytest.mark.parametrize("pages", [None, []])
+    async def test_closed_world_without_pages_has_none_for_any_rollout(self, tmp_path, pages):
+        config = RunConfig.load(
+            world(
+                tmp_path,
+                protocols=[{"name": "fact", "extraction": "markers"}],
+                reward={"metric": "c_acc"},
+                fetch={"mode": "off", "closed": True},
+            )
+        )
+        text = "Tides rise twice a day [1](https://a.org/x)."
+        async with open_rewards(config) as scorer:
+            (found,) = await scorer.score([{"task_id": "0", "text": text, "pages": pages}])
+        assert (found.value, found.reason) == (0.0, None)
+        with pytest.raises(ConfigError, match="closed: the web has no end"):
+            RunConfig.load(world(tmp_path / "live", fetch={"mode": "live", "closed": True}))
 
     async def test_unknown_id_without_a_prompt_is_judged_by_nothing(self, tmp_path):
         config = RunConfig.load(
@@ -494,7 +539,7 @@ class TestItems:
         )
         async with open_rewards(config) as scorer:
             named, asked = await scorer.score(
-                [{"task_id": "no", "text": "Tides."}, {"prompt": "no", "text": "Tides."}]
+                [{"task_id": "no", "text": "Tides."}, {"prompt": "no", "text": "Tides.", "pages": []}]
             )
         assert (named.value, named.reason, named.n_asked) == (None, "task_unknown", 0)
         assert asked.value == 0.0

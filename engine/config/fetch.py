@@ -38,9 +38,16 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     its options (docs/architecture.md, A fetcher)."""
     robots: bool = False
     """Whether pages that a site's robots.txt bars are left alone (page_barred)."""
+    closed: bool = False
+    """For rewards: whether the pages of the snapshot, of the store, or of a rollout are all there are. Then any other
+    address, and one whose page cannot be read, counts against the rollout. Needs `mode: snapshot` or `off`."""
 
     def __post_init__(self) -> None:
         Allowed(self.allow)  # raises ValueError for an invalid address
+        if self.closed and self.mode == "live":
+            raise ValueError(
+                "closed: the web has no end; set mode: snapshot, or off where rollouts bring their pages"
+            )
 
     def downloader(self) -> tuple[Downloader, str] | None:
         """The downloader, and what its pages are stored under: name, version and options. Raises ConfigError."""

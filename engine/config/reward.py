@@ -15,6 +15,7 @@ import msgspec
 
 from adjudge.engine.config.metrics import Name, headlines, named, names_in, short_names
 from adjudge.engine.config.settings import ConfigError, Count, Positive
+from adjudge.fetchers.page import PageReason
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import ASKED_FOR, CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
@@ -289,6 +290,9 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return ReportRules(strict=True) if self.report == "strict" else self.report
 
 
+ANY_PAGE: frozenset[str] = frozenset(get_args(PageReason))
+"""Why a page has no text: in a closed world, always because the rollout asked for it."""
+
 LEAST: frozenset[str] = frozenset(get_args(ReportReason))
 """What gives a rollout the lowest reward of all: it has no report that could be judged."""
 
@@ -311,6 +315,8 @@ class Part(msgspec.Struct, frozen=True):
     shares: bool = False
     least: float = 1.0
     lower_is_better: bool = False
+    chosen: frozenset[str] = ASKED_FOR
+    """infrastructure reasons that count against the rollout, because it asked for the page"""
 
     @property
     def name(self) -> str:
@@ -327,11 +333,12 @@ class Part(msgspec.Struct, frozen=True):
         if value is not None and (bounds is None or bounds.answered >= self.least * bounds.parts - 1e-9):
             return Value(value, card.reason if card.status == "scored" else None)
         why = card.reasons.get(self.metric)
-        if why is None or why in ASKED_FOR:
-            lost = [line.reason for line in card.evidence if line.outcome.kind == "missing" and line.reason]
-            others = [reason for reason in CAUSES if reason in lost and reason not in ASKED_FOR]
+        if why is None or why in self.chosen:
+            missing = {line.reason for line in card.evidence if line.outcome.kind == "missing"}
+            lost = [reason for reason in CAUSES if reason in missing]
+            others = [reason for reason in lost if reason not in self.chosen]
             if bounds is not None and lost and not others:
-                return Value(bounds.high if self.lower_is_better else bounds.low, "page_rate_limited")
+                return Value(bounds.high if self.lower_is_better else bounds.low, lost[0])
             why = others[0] if others else why or "gold_missing"
         return Value(self.worst if CAUSES[why] in ("report", "source") else None, why)
 
@@ -353,13 +360,20 @@ class Value(msgspec.Struct, frozen=True):
 class Formula:
     """Computes rewards from the scorecards of `protocols`. Raises FormulaError for metrics that cannot be one.
 
-    Where weights depend on the trainer's step, `at` gives the formula of a step.
+    Where weights depend on the trainer's step, `at` gives the formula of a step. In a `closed` world no page is missing
+    for a cause other than the rollout.
     """
 
-    def __init__(self, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> None:
+    def __init__(
+        self, config: RewardConfig, protocols: Sequence[ScoringProtocol], closed: bool = False
+    ) -> None:
         if config.metric is not None and config.weights:
             raise FormulaError("reward: metric: and weights: exclude each other; write one of them")
-        self.parts = [_part(*weighted, config, protocols) for weighted in _weights(config, protocols)]
+        chosen = ANY_PAGE if closed else ASKED_FOR
+        self.parts = [
+            msgspec.structs.replace(_part(*weighted, config, protocols), chosen=chosen)
+            for weighted in _weights(config, protocols)
+        ]
         self.needed = frozenset(part.protocol for part in self.parts)
         self.protocols = self._listed = _asked(protocols, self.needed, config.always)
         self.step = 0
@@ -383,6 +397,11 @@ class Formula:
     def group_weight(self) -> float:
         """The weight of a rollout's standing beside the others of its prompt."""
         return weight_at(self._group, self.step)
+
+    @property
+    def reads_pages(self) -> bool:
+        """Whether a protocol with a weight reads pages."""
+        return any(getattr(one, "pages", False) for one in self.protocols if one.name in self.needed)
 
     def at(self, step: int) -> "Formula":
         """This formula with the weights of `step`, without the metrics whose weight is 0 there."""

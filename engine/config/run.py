@@ -510,7 +510,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ConfigError(
                 f"reward: {compares[0]} compares systems, which rollouts are not; leave it out of protocols:"
             )
-        return Formula(reward, protocols)
+        return Formula(reward, protocols, self.fetch.closed)
 
     def check_reward(self) -> None:
         """Raise ConfigError unless rewards can be computed, and audited where an audit is configured."""

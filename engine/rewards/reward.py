@@ -37,6 +37,7 @@ __all__ = [
     "labelled",
     "own_gold",
     "pages_in",
+    "pages_of",
     "plain",
     "response_in",
     "settled",
@@ -112,6 +113,12 @@ def asked_in(turns: Conversation) -> str:
 def pages_in(messages: Sequence[Message]) -> tuple[GivenPage, ...]:
     """The pages that tools have returned."""
     return tuple(page for message in messages if message.role in TOOLS for page in message.pages)
+
+
+def pages_of(item: "RewardItem") -> tuple[GivenPage, ...] | None:
+    """The pages that `item` brings, itself or by its tools, which then are all there are; None if it brings none."""
+    given = (*pages_in(item.messages or ()), *(item.pages or ()))
+    return given or item.pages
 
 
 def task_name(value: object) -> str | None:

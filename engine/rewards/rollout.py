@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.reward import Formula, RewardConfig, Value
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator, usage_of
 from adjudge.engine.evaluation.gate import RewardGates
 from adjudge.engine.rewards.flags import ALWAYS, UNCLEAR, Said, flags_of
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
-from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, own_gold, pages_in
+from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, own_gold, pages_of
 from adjudge.engine.telemetry.metrics import note
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
@@ -168,12 +169,15 @@ def page_of(given: GivenPage) -> tuple[NormalURL, Page] | None:
     return address, page
 
 
-def _pages(item: RewardItem) -> dict[NormalURL, Page] | None:
-    """The pages that the rollout brings, which then are all there are; None if it brings none."""
-    given = (*pages_in(item.messages or ()), *(item.pages or ()))
-    if not given and item.pages is None:
-        return None
-    return dict(found for found in map(page_of, given) if found is not None)
+def _pages(item: RewardItem, fetch: FetchConfig) -> dict[NormalURL, Page] | None:
+    """The pages that the rollout brings, which then are all there are; None where others may be read.
+
+    Where none are read, a conversation that brings none has called no tool that returns any: that is its choice.
+    """
+    given = pages_of(item)
+    if given is None and fetch.mode == "off" and (fetch.closed or item.messages is not None):
+        given = ()
+    return None if given is None else dict(found for found in map(page_of, given) if found is not None)
 
 
 def _raw(value: object) -> msgspec.Raw:
@@ -203,6 +207,7 @@ class Rollout:
         evaluator: Evaluator,
         formula: Formula,
         config: RewardConfig,
+        fetch: FetchConfig,
         gates: RewardGates,
         priority: int,
         repeat: int,
@@ -221,7 +226,9 @@ class Rollout:
         self._formula = formula
         self._config = config
         self._gates = gates
-        self._pages = _pages(item)
+        self._pages = _pages(item, fetch)
+        # Whatever the text: a report without citations must not have a value where one with citations has none.
+        self._lacks_pages = self._pages is None and fetch.mode == "off" and formula.reads_pages
         self._all: list[CaseTools] = []
         self._tools = self._new_tools(self.case)
         self._cards: dict[str, Scorecard] = {}
@@ -232,6 +239,9 @@ class Rollout:
         """Score the case under every protocol, and look for flags."""
         if self.is_left_out or self._is_nameless:
             self._failure = "truncated" if self.is_left_out else "task_unknown"
+            return
+        if self._lacks_pages:
+            self._failure = "pages_off"
             return
         if self.is_unclear and self._config.report_rules.strict:
             self._failure = "report_unclear"

@@ -17,7 +17,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.dataset import UNREADABLE
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items, plain
+from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items, pages_of, plain
 from adjudge.scoring.contract.case import Case
 
 __all__ = ["Logged", "Place", "Refused", "RunLog", "at", "places"]
@@ -131,7 +131,13 @@ def _report_of(item: RewardItem, case: Case) -> RewardItem:
     """`item` with what counts as its report in place of all that it said."""
     report = case.report
     return msgspec.structs.replace(
-        item, text=report.text, messages=None, mask=None, trace=None, truncated=report.truncated
+        item,
+        text=report.text,
+        messages=None,
+        mask=None,
+        trace=None,
+        truncated=report.truncated,
+        pages=pages_of(item),
     )
 
 

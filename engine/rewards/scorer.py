@@ -302,6 +302,7 @@ class RewardScorer:
                 self.evaluator,
                 formula,
                 self.reward_config,
+                self._config.fetch,
                 self._gates,
                 priority - BEFORE_BULK,
                 repeat,

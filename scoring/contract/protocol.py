@@ -269,6 +269,10 @@ class _Expected:
     def metrics(self) -> tuple[Metric, ...]:
         return tuple(map(_renamed, self._protocol.metrics))
 
+    @property
+    def pages(self) -> bool:
+        return bool(getattr(self._protocol, "pages", False))
+
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         card = await self._protocol.score(case, tools)
         return msgspec.structs.replace(
