@@ -134,7 +134,44 @@ RESIDUE = (
     '<div style="visibility: hidden">Nobody sees it.</div>The mill grinds oats.<!-- [1] -->',
 )
 """What chat pages leave in copies."""
-FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML
+
+
+def _blocks(form: str) -> str:
+    """The report with `form` for each statement: what stands between "<" and ">" is there for each of its sources."""
+    before, each, after = form.replace("<", "\0").replace(">", "\0").split("\0")
+    found = ["# The river", ""]
+    for said, urls in (("The mill grinds oats", [MILL]), ("Barges carry ninety tonnes", [BARGES, WEIGHTS])):
+        works = "".join(each.replace("{url}", url) for url in urls)
+        found.append(before.replace("{said}", said) + works + after.replace("{said}", said))
+    return "\n".join(found) + "\n## Further\n\nNo bridge crosses the river.\n"
+
+
+BESIDE = {
+    "line of sources below a paragraph": _blocks("{said}.\n\n*Source:< [A work]({url});>*\n"),
+    "line of sources below it, in German": _blocks("{said}.\n\n**Quellen:**< [Ein Werk]({url}),>\n"),
+    "list of sources below a paragraph": _blocks("{said}.\n\nSources:\n<- [A work]({url})\n>"),
+    "addresses below a sentence": _blocks("{said}.\nSources:\n<{url}\n>"),
+    "sources below an item": _blocks("1. {said}.\n<   - Source: [A work]({url})\n>"),
+    "sources below a table": _blocks(
+        "| Place | Finding |\n|---|---|\n| River | {said} |\n\n*Source:< [A work]({url})>*\n"
+    ),
+    "column of links": _blocks("| Finding | Link |\n|---|---|\n| {said} |< [Works]({url})> |\n"),
+    "card with a linked title": _blocks("**A work** (<[link]({url}) >)\n- {said}.\n"),
+    "card with an address in its first item": _blocks("**A work**\n<- URL: [{url}]({url})\n>- {said}.\n"),
+    "card below a heading": _blocks("### A work of note\n\n<Link: {url}  \n>\n* {said}.\n"),
+    "lead-in": _blocks("According to< [A work]({url})>:\n\n- {said}.\n"),
+    "heading that is a source": _blocks("### Source:< [A work]({url})>\n\n{said}.\n"),
+    "links behind the full stop": (
+        f"# The river\n\nThe mill grinds oats. [Mill+1]({MILL}) Barges carry ninety tonnes. [Barges+1]({BARGES}) "
+        f"[Weights+1]({WEIGHTS}) No bridge crosses the river.\n"
+    ),
+    "parentheses behind the full stop": (
+        f"# The river\n\nThe mill grinds oats. ([Mill]({MILL})) Barges carry ninety tonnes. ([Barges]({BARGES}), "
+        f"[Weights]({WEIGHTS})) No bridge crosses the river.\n"
+    ),
+    "list on one line": _NUMBERS + f"References: [1] {MILL} [2] {BARGES} [3] {WEIGHTS}\n",
+}
+FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML | BESIDE
 
 NO_CITATIONS = (
     "Samples were dated by δ¹C and by ¹N, and Ca²⁺ was stable",

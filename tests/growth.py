@@ -56,6 +56,8 @@ GRAMMAR = (
     "<!--", "<!--judge", "give w ", "give give ", "ignore all previous w", "answer \"", "style='", "dear the ",
     "a\u0315\u0300", "\u0315\u0300", "\ufdfa", "\u200b\u200b", "<p>", "<div", "&amp;", "</think>", "%41", "@", "?a=b&",
     "**a b** (http://a)\n- b c d\n", "  - **c d** [1]\n", "**a b [1-50]**\n\n", "word.46 A ", "參考\n1. http://x\n",
+    "Source: [1]\n", "  - Source: http://a\n", "Sources:\n- http://a\n", "A b [1]:\n", "[1] http://a [2] http://b\n",
+    "A b. [a](http://a) ", "A b. ([1]) ", "**a b**\n- URL: http://a\n", "### Source: [1]\n",
     "<div hidden>", "</div>", "\\phantom{", "[a]: b \"c\n", "![a", "[TOOL_CALLS]", "\nuser\n", "assistant",
     "<think>", "<tool_call>", "</tool_response>", "<tool_response>", "<|im_start|>user\n", "<|im_end|>", "`",
 )  # fmt: skip
@@ -145,6 +147,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.scan.raw_lines": lambda text: _all(scan.raw_lines(text)),
     "scoring.text.scan.scan": lambda text: _all(scan.scan(text)),
     "scoring.text.scan.unquoted": scan.unquoted,
+    "scoring.text.sentences.names_sources": sentences.names_sources,
     "scoring.text.sentences.tidy": sentences.tidy,
     "scoring.text.markup.plain": markup.plain,
     "scoring.text.citation_marks.compatible": citation_marks.compatible,

@@ -58,3 +58,74 @@ def test_prose_without_sources_changes_nothing(form: str, added: list[str]) -> N
     top, blank, rest = FORMS[form].partition("\n\n")
     text = "\n\n".join([*added, "The report begins.", top]) + blank + rest
     assert pairs(text) == PAIRS
+
+
+# --- reports put together at random
+
+PLACES = (
+    "Aldermoor",
+    "Brackwell",
+    "Cindervale",
+    "Dunsgate",
+    "Elmholt",
+    "Farrowby",
+    "Grimstead",
+    "Hollinworth",
+)
+# What a statement and the sources behind "@" look like, each in a chapter of its own.
+DRAWN = (
+    "{said} @[A work]({url})|, @.",
+    "{said}. @([A work]({url}))| @",
+    "{said}.\n\n*Source: @[A work]({url})|; @*",
+    "{said}.\nSources:\n@- [A work]({url})|\n@",
+    "{said}.\nSource: @{url}|, @",
+    "- {said} @({url})|, @",
+    "1. {said}.\n@   - Source: [A work]({url})|\n@",
+    "- **Topic**\n  - {said}.\n@  - Source: {url}|\n@",
+    "According to @[A work]({url})| and @:\n\n- {said}.",
+    "The survey (@{url}|; @) found the following:\n\n- {said} as far as anybody knows who was there.",
+    "### Quelle: @[Ein Werk]({url})| / @\n\n{said}.",
+    "### A work\n\n@Link: {url}|  \n@\n\n* {said}.",
+    "**A work**\n@- URL: {url}|\n@\n- {said}.",
+    "| Finding | Quelle |\n|---|---|\n| {said} | @[A work]({url})|, @ |",
+    "| Area | Finding |\n|---|---|\n| River | {said} |\n\nSource: @[A work]({url})|, @",
+    "> {said} @<{url}>| @.",
+    "{said} @<a href='{url}'>so</a>| @.",
+)
+
+
+@st.composite
+def drawn_reports(draw: st.DrawFn) -> tuple[str, set[tuple[str, str]]]:
+    """A report and its pairs of a place that a statement names and a URL that it cites."""
+    chapters, wanted = ["# The river"], set[tuple[str, str]]()
+    for number, place in enumerate(draw(st.permutations(PLACES))[: draw(st.integers(1, 6))]):
+        said = f"{place} keeps {number + 3} boats"
+        urls = [f"https://w{number}-{n}.example/a_{n}?b={n}" for n in range(draw(st.integers(1, 3)))]
+        form = draw(st.sampled_from(DRAWN))
+        chapters.append(f"## Chapter {number}")
+        if draw(st.booleans()):
+            chapters.append("Nobody counted the swans.")
+        chapters.append(_assembled(form, said, urls))
+        if draw(st.booleans()):
+            chapters.append("## Aside\n\n- Nobody counted the herons either.")
+        wanted |= {(place, url) for url in urls}
+    return "\n\n".join(chapters) + "\n", wanted
+
+
+def _assembled(form: str, said: str, urls: list[str]) -> str:
+    before, middle, after = form.split("@")
+    each, _, between = middle.rpartition("|")
+    return (
+        before.format(said=said)
+        + between.join(each.format(url=url) for url in urls)
+        + after.format(said=said)
+    )
+
+
+@given(drawn_reports())
+def test_report_put_together_at_random_gives_its_pairs(made: tuple[str, set[tuple[str, str]]]) -> None:
+    text, wanted = made
+    assert cited(text).triplets == parse(text).triplets
+    found = {(triplet.fact, triplet.url) for triplet in parse(text).triplets}
+    named = {(next((place for place in PLACES if place in fact), fact), url) for fact, url in found}
+    assert named == wanted

@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 import msgspec
 
@@ -176,7 +176,7 @@ class _Outliner:
             name = _name(line)
             if name:
                 self._titled, self._title_at, self._alone = strength(name), number, True
-                self._source = _Named(number, self._dense)
+                self._source = _Named(number, self._dense) if self._titled >= LIKELY else None
             else:
                 self._titled, self._alone = 0, False
                 self._dense = True
@@ -360,13 +360,15 @@ class _ReferenceLists:
 
 def _opens_list(lines: Iterable[str], sure: int) -> bool:
     """Whether the first of `lines` that is not blank shows that the title above it names a reference list."""
-    following = next(filter(str.strip, map(unquoted, lines)), "")
+    below = list(filter(str.strip, map(unquoted, lines)))
+    following = below[0] if below else ""
     heading = HEADING.fullmatch(following)
     if heading:
         return strength(heading[2]) >= LIKELY
     found = entry(following)
     if sure < LIKELY:
-        return found is not None and leads_to_address(found.rest)
+        entries = takewhile(lambda one: one is not None, map(entry, below))
+        return found is not None and all(one is not None and leads_to_address(one.rest) for one in entries)
     return bool(found and found.label and found.rest) or bool(ADDRESS.search(following))
 
 

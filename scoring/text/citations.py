@@ -15,9 +15,10 @@ paragraph of more than `MAX_PIECE` characters is read in pieces.
 
 import re
 from bisect import bisect_left
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
+from typing import Self
 
 import msgspec
 
@@ -37,7 +38,8 @@ from adjudge.scoring.text.citation_marks import (
 )
 from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, unquoted
-from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked
+from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked, names_sources
+from adjudge.scoring.text.titles import LIKELY, strength
 
 MAX_REFERENCES = 5_000
 
@@ -207,13 +209,18 @@ MAX_FACT_CHARS = 5_000_000  # of all facts together: a short cell repeats the lo
 _MAX_MARK = 100
 _KEPT_CHARS = 2_000_000  # of the texts whose citations are kept
 _MAX_HEADING = 2 * MAX_FACT
+_MAX_WORKS = 250  # characters of a line of sources, its marks aside
 _SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
 
 _OUTSIDE = -1  # what no list item is as little deep as
+_SECTION = -2  # of a heading
 _BOLD_START = re.compile(r"\s{0,3}\[?(?:\*\*|__)")
+_TITLE_START = re.compile(r"\s{0,3}(?:\[|\*\*|__)")
+_BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)[^*_\n]{1,100}(?:\*\*|__)\s{0,3}[:：]?\s*")
 _BOLD = re.compile(r"\*\*[^*\n]{1,300}\*\*|__[^_\n]{1,300}__")
 _SOURCE_COLUMN = re.compile(
-    r"\b(?:sources?|refs?|references?|citations?)\b|来源|出处|参考|引用|文献", re.IGNORECASE
+    r"\b(?:sources?|refs?|references?|citations?|links?|urls?)\b|来源|出处|参考|引用|文献|链接|網址|网址",
+    re.IGNORECASE,
 )
 
 
@@ -285,37 +292,64 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
     )
 
 
-class _Open:
-    """The passage read last, to which marks that stand alone behind it still belong."""
+class _Statement:
+    """What a text states, with its sources, while lines of sources below it may still add to them."""
 
-    def __init__(self, raw: str, fact: str, sources: dict[str, tuple[int, str]]) -> None:
-        self.raws = [raw]
-        self.fact = fact
+    def __init__(self, sentence: Marked | None, depth: int) -> None:
+        self.sentence = sentence
+        self.depth = depth
+        self.raws: list[str] = []
+        self.fact = ""  # until it is known to state something
+        self.sources: dict[str, tuple[int, str]] = {}
+
+    @classmethod
+    def of(cls, raw: str, fact: str) -> Self:
+        """A statement that is no sentence: a row of a table, or a cell."""
+        made = cls(None, _OUTSIDE)
+        made.raws, made.fact = [raw], fact
+        return made
+
+    def states(self) -> bool:
+        """Whether it states anything; that is looked at when it is asked for."""
+        if not self.fact and self.sentence is not None:
+            if self.sentence.states_something:
+                self.raws, self.fact = [self.sentence.raw], self.sentence.fact
+            self.sentence = None
+        return bool(self.fact)
+
+
+class _Titled:
+    """A title or lead-in with sources, which is what is stated below it cites: the items deeper than `depth`."""
+
+    def __init__(
+        self, title: str, sources: dict[str, tuple[int, str]], depth: int, own: _Statement | None = None
+    ) -> None:
+        self.title = title
         self.sources = sources
-
-    def passage(self) -> Passage:
-        return Passage(" ".join(self.raws), self.fact, tuple(self.sources.values()))
-
-
-class _Titled(msgspec.Struct, frozen=True):
-    """A title with a source, which is what the items below it cite: those that are deeper than `depth`."""
-
-    title: str
-    sources: dict[str, tuple[int, str]]
-    depth: int
+        self.depth = depth
+        self.own = own  # what it states itself, if nothing below it turns out to cite its sources
+        self.used = False
 
 
 class _Body:
-    """Reads the body of a report, line by line, into `passages`: of all sentences, or of those that have a source."""
+    """Reads the body of a report, line by line, into `passages`: of all sentences, or of those that have a source.
+
+    A block is what a line of sources below it cites: a paragraph, a list or a table. A line of sources with nothing but
+    a title above it is that title's.
+    """
 
     def __init__(self, sources: Sources, all_sentences: bool) -> None:
         self.passages: list[Passage] = []
         self.complete = True
         self._sources = sources
         self._all_sentences = all_sentences
-        # Of this section, after the last passage; empty if all sentences are wanted.
-        self._unmarked: deque[Marked] = deque(maxlen=MAX_PASSAGES)
-        self._open: _Open | None = None  # the last passage of this section
+        self._block: list[_Statement] = []
+        self._group: list[_Statement] = []  # of the block, what the line of sources above is about
+        self._group_depth = _OUTSIDE
+        self._group_keys = set[str]()  # the sources that it has been given
+        self._kind = ""  # of the block: "prose", "item" or "row"
+        self._fresh = True  # whether the next statement begins a block
+        self._stated = 0  # how many passages there are, those of the block included
         self._facts = 0  # how many of them have sources, one for each source
         self._chars = 0  # of all facts
         self._lead = ""  # the current heading
@@ -325,7 +359,9 @@ class _Body:
         self._item = False
         self._depth = _OUTSIDE  # of the item that is being read
         self._gap = False  # whether the paragraph is a title behind which a blank line has come
+        self._section: _Titled | None = None  # a heading that is nothing but a source
         self._titled: list[_Titled] = []
+        self._bare: _Titled | None = None  # a title without sources, if nothing is stated below it yet
         self._header: list[str] = []
 
     def read(self, found: Iterable[Line]) -> None:
@@ -341,6 +377,7 @@ class _Body:
             if before is not None:
                 self._line(*before, False)
             self._flush()
+            self._leave(_OUTSIDE)
         self._close()
 
     def _line(self, line: Line, number: int, ruled: bool) -> None:
@@ -351,101 +388,225 @@ class _Body:
             return
         if line.kind != "ruler":
             self._header = []
-        if line.kind == "blank" and len(self._paragraph) == 1 and _BOLD_START.match(self._paragraph[0]):
+            self._fresh = self._fresh or self._kind == "row"
+        if line.kind == "blank" and self._may_head():
             self._gap = True
-            return
-        if line.kind in ("prose", "row"):
+        elif named := self._sources_named(line):
+            self._source_line(named, line, number)
+        elif line.kind in ("prose", "row"):
             if self._gap:
                 self._flush()
-            if not self._paragraph and not line.raw[:1].isspace():
-                self._titled.clear()
-            self._began = self._began if self._paragraph else number
+            if not self._paragraph:
+                self._began = number
+                if not line.raw[:1].isspace():
+                    self._leave(_OUTSIDE)
             self._paragraph.append(line.text)
             self._length += len(line.text)
             if self._length > MAX_PIECE:
                 self._flush()
-            return
-        if line.kind == "item":
+        elif line.kind == "item":
             self._begin_item(line, number)
-            return
-        self._flush()
-        if line.kind == "heading":
-            self._close()
-            self._titled.clear()
-            heading = marked(line.text[:_MAX_HEADING], self._sources.labels)
-            self._lead = heading.fact.lstrip("0123456789.、 ")
-            self._entitle(heading, number, _OUTSIDE)
+        else:
+            self._flush()
+            if line.kind == "heading":
+                self._begin_section(line.text[:_MAX_HEADING], number)
+
+    def _begin_section(self, text: str, number: int) -> None:
+        self._leave(_OUTSIDE)
+        self._close()
+        heading = marked(text, self._sources.labels)
+        self._lead = heading.fact.lstrip("0123456789.、 ")
+        self._section = self._bare = None
+        sources = self._sources.counted(heading.marks, number) if heading.marks else {}
+        if not sources:
+            self._bare = _Titled(heading.title, {}, _SECTION)
+        elif heading.states_something:
+            self._titled.append(_Titled(heading.title, sources, _OUTSIDE))
+        else:
+            self._section = _Titled(heading.title, sources, _SECTION)
 
     def _begin_item(self, line: Line, number: int) -> None:
         depth = _depth(line.raw)
-        title = self._title(self._paragraph[0]) if len(self._paragraph) == 1 and depth > self._depth else None
-        if title is None or not self._entitle(title, self._began, self._depth):
+        if not (self._paragraph and depth > self._depth and self._heads()):
             self._flush()
-        while self._titled and self._titled[-1].depth >= depth:
-            self._titled.pop()
+        self._leave(depth)
         self._paragraph, self._began, self._item = [line.text], number, True
         self._length, self._depth, self._gap = len(line.text), depth, False
 
+    def _leave(self, depth: int) -> None:
+        """End the titles above an item of `depth`. What is stated below one has used its sources, or else it has."""
+        while self._titled and self._titled[-1].depth >= depth:
+            ended = self._titled.pop()
+            if ended.used or ended.own is None or not ended.own.states():
+                continue
+            if ended.own is not self._last():
+                self._fresh = True
+                self._state(ended.own, {})
+                self._fresh = True
+            self._add_sources(ended.own, "", ended.sources)
+
+    def _may_head(self) -> bool:
+        """Whether the paragraph may be a title or a lead-in of a list behind a blank line."""
+        if not self._paragraph:
+            return False
+        return self._paragraph[-1].rstrip(" *_").endswith((":", "：")) or (
+            len(self._paragraph) == 1 and _TITLE_START.match(self._paragraph[0]) is not None
+        )
+
+    def _heads(self) -> bool:
+        """Take the paragraph as title or lead-in of the items below it, if it has a source."""
+        text = _joined(self._paragraph)[:MAX_PIECE]
+        if len(self._paragraph) == 1 and (title := self._title(text)) is not None:
+            return self._entitle(title)
+        if not text.rstrip(" *_").endswith((":", "：")):
+            return False
+        *before, last = marked(text, self._sources.labels).sentences()
+        if not self._sources.of(last.marks, self._began):
+            return False
+        self._enter()
+        for sentence in before:
+            self._sentence(sentence, False)
+        return self._entitle(last)
+
     def _title(self, text: str) -> Marked | None:
-        """A line that is nothing but a bold title and its source."""
-        if not _BOLD_START.match(text) or len(text) > _MAX_HEADING:
+        """A line that is nothing but a bold title and its source, or a link that stands alone."""
+        if not _TITLE_START.match(text) or len(text) > _MAX_HEADING:
             return None
         rest = marked(_BOLD.sub("", text), self._sources.labels)
-        return None if rest.states_something else marked(text, self._sources.labels)
+        if rest.states_something:
+            return None
+        title = marked(text, self._sources.labels)
+        return title if _BOLD_START.match(text) or (title.links and (self._item or not self._block)) else None
 
-    def _entitle(self, title: Marked, number: int, depth: int) -> bool:
+    def _entitle(self, title: Marked) -> bool:
         """Take `title` as that of the items below, if it has a source."""
-        if sources := self._sources.of(title.marks, number):
-            self._sources.counted(title.marks, number)
-            self._close()
-            self._titled.append(_Titled(title.title, sources, depth))
+        if sources := self._sources.of(title.marks, self._began):
+            self._sources.counted(title.marks, self._began)
+            own = _Statement(title, self._depth)
+            self._titled.append(_Titled(title.title.rstrip(":："), sources, self._depth, own))
+            self._fresh, self._bare = True, None
         return bool(sources)
+
+    def _enter(self) -> None:
+        """Begin to read a paragraph or an item: a block of its own, unless it goes on with a list."""
+        self._fresh = self._fresh or not self._item or self._kind != "item"
 
     def _flush(self) -> None:
         if self._paragraph:
+            self._enter()
+            before = self._last()
             for piece in split(_joined(self._paragraph), MAX_PIECE):
                 sentences = marked(piece, self._sources.labels).sentences()
                 for sentence in sentences:
                     self._sentence(sentence, len(sentences) == 1)
+            if len(self._paragraph) == 1 and _BOLD_LINE.fullmatch(self._paragraph[0]):
+                own = self._last()
+                own = None if own is before else own
+                self._bare = _Titled(self._paragraph[0].strip(" *_:："), {}, self._depth, own)
         self._paragraph, self._length, self._item = [], 0, False
         self._depth, self._gap = _OUTSIDE, False
 
     def _sentence(self, sentence: Marked, alone: bool) -> None:
-        if not (self._all_sentences or sentence.marks or self._item):
-            self._unmarked.append(sentence)
+        statement = _Statement(sentence, self._depth)
+        if not (self._all_sentences or sentence.marks or self._item or self._section):
+            if not self._fresh or statement.states():
+                self._state(statement, {})
             return
         sources = self._sources.counted(sentence.marks, self._began)
-        if sentence.states_something:
-            fact, lead = sentence.fact, self._lead
-            if self._item and self._titled:
-                sources, lead = sources or self._titled[-1].sources, self._titled[-1].title
-            if self._item and alone and lead and _columns(fact) < _SHORT:
-                fact = f"{lead}: {fact}"
-            self._add(sentence.raw, fact, sources)
+        if not statement.states():
+            if not sources or (self._item and sentence.links):
+                return
+            if self._fresh and (self._bare is None or all(mark.url for mark in sentence.marks)):
+                self._attach(sentence.raw, sources, self._depth)
+            else:
+                self._add_sources(self._last(), sentence.raw, sources)
             return
+        titled, lead = self._section, self._lead
+        if self._item and self._titled:
+            titled, lead = self._titled[-1], self._titled[-1].title
+        if titled is not None and not sources:
+            titled.used, sources = True, titled.sources
+        if self._item and alone and lead and _columns(statement.fact) < _SHORT:
+            statement.fact = f"{lead}: {statement.fact}"
+        self._state(statement, sources)
+
+    def _sources_named(self, line: Line) -> Marked | None:
+        """A line that states nothing but what the sources of something are."""
+        if line.kind != "source" and not (line.kind in ("prose", "item") and names_sources(line.text)):
+            return None
+        found = marked(line.text[:MAX_PIECE], self._sources.labels)
+        works = line.kind == "source" or len(found.fact) <= _MAX_WORKS or not found.states_something
+        return found if works and (found.marks or line.kind == "source") else None
+
+    def _source_line(self, found: Marked, line: Line, number: int) -> None:
+        """Take a line of sources."""
+        self._flush()
+        sources = self._sources.counted(found.marks, number)
+        depth = _depth(line.raw) if line.kind == "item" or line.raw[:1].isspace() else _OUTSIDE
         if sources:
-            self._open_unmarked()
-        if sources and self._open is not None and not (self._item and sentence.links):
-            new = {key: source for key, source in sources.items() if key not in self._open.sources}
-            self._open.raws.append(sentence.raw)
-            self._open.sources |= self._within(new)
+            self._attach(found.raw, sources, depth)
+        self._fresh = True
 
-    def _open_unmarked(self) -> None:
-        """Begin a passage with the last sentence without marks that states something, if there is one."""
-        while self._unmarked:
-            sentence = self._unmarked.pop()
-            if sentence.states_something:
-                self._add(sentence.raw, sentence.fact, {})
+    def _attach(self, raw: str, sources: dict[str, tuple[int, str]], depth: int) -> None:
+        """Give `sources` that stand on a line of their own, at `depth`, to what they are the sources of."""
+        if self._bare is not None:
+            self._head_with(self._bare, sources)
+            return
+        if not self._group or depth < self._group_depth:
+            within = takewhile(lambda one: one.depth >= depth, reversed(self._block))
+            group = [one for one in within if one.states() and not one.sources]
+            last = self._last()
+            self._group = group or ([last] if last else [])
+            self._group_depth, self._group_keys = depth, set()
+        new = {key: source for key, source in sources.items() if key not in self._group_keys}
+        self._group_keys.update(new)
+        for statement in self._group if new else ():
+            self._add_sources(statement, raw[:MAX_FACT], new)
 
-    def _add(self, raw: str, fact: str, sources: dict[str, tuple[int, str]]) -> None:
-        """Begin a passage, if there is room for it."""
-        self._close()
+    def _last(self) -> _Statement | None:
+        """The statement read last in this block."""
+        while self._block and not self._block[-1].states():
+            self._block.pop()
+        return self._block[-1] if self._block else None
+
+    def _head_with(self, bare: _Titled, sources: dict[str, tuple[int, str]]) -> None:
+        """Make `bare` a title with sources."""
+        bare.sources |= sources
+        if bare.depth == _SECTION:
+            self._section = bare
+        elif bare not in self._titled:
+            self._titled.append(bare)
+
+    def _state(self, statement: _Statement, sources: dict[str, tuple[int, str]], kind: str = "") -> None:
+        """Add a statement to the block, or to a new one of its `kind`, if there is room for it."""
+        kind = kind or ("item" if self._item else "prose")
+        if self._fresh or len(self._block) >= MAX_PASSAGES:
+            self._close()
+            self._kind = kind
+        self._fresh, self._bare, self._group = False, None, []
         kept = self._within(sources)
-        if len(self.passages) >= MAX_PASSAGES or self._chars >= MAX_FACT_CHARS:
+        if self._stated >= MAX_PASSAGES or self._chars >= MAX_FACT_CHARS:
             self.complete = False
         if self.complete or kept:
-            self._open = _Open(raw, fact, kept)
-            self._chars += len(fact)
+            statement.sources = kept
+            self._block.append(statement)
+            if self._all_sentences or kept:
+                self._stated += 1
+                self._chars += len(statement.fact)
+
+    def _add_sources(
+        self, statement: _Statement | None, raw: str, sources: dict[str, tuple[int, str]]
+    ) -> None:
+        """Add to what a statement cites, which stands in `raw`."""
+        if statement is None:
+            return
+        new = {key: source for key, source in sources.items() if key not in statement.sources}
+        if not (self._all_sentences or statement.sources):
+            self._stated += 1
+            self._chars += len(statement.fact)
+        if raw:
+            statement.raws.append(raw)
+        statement.sources = statement.sources | self._within(new)
 
     def _within(self, sources: dict[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
         """As many of `sources` as there is room for."""
@@ -457,14 +618,14 @@ class _Body:
         return dict(islice(sources.items(), room))
 
     def _close(self) -> None:
-        """End the passage read last; it takes no more marks."""
-        self._unmarked.clear()
-        if self._open is not None:
-            if self._all_sentences or self._open.sources:
-                self.passages.append(self._open.passage())
-            self._open = None
+        """End the block; it takes no more sources."""
+        for one in self._block:
+            if one.sources or (self._all_sentences and one.states()):
+                self.passages.append(Passage(" ".join(one.raws), one.fact, tuple(one.sources.values())))
+        self._block, self._group, self._fresh = [], [], True
 
     def _row(self, text: str, number: int, heads: bool) -> None:
+        self._fresh = self._fresh or self._kind != "row"
         row = marked(text, self._sources.labels)
         raw, cells = row.raw, row.cells()
         if heads:
@@ -484,16 +645,17 @@ class _Body:
             sources = self._sources.counted(cell.marks, number)
             if not sources:
                 continue
-            of_row = (
-                i == name
-                or not cell.fact
-                or (i < len(self._header) and _SOURCE_COLUMN.search(self._header[i]))
-            )
+            of_row = i == name or not cell.fact or (i < len(self._header) and _names_column(self._header[i]))
             fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"[:MAX_FACT]
-            self._add(raw, fact, sources)
+            self._state(_Statement.of(raw, fact), sources, "row")
             cited = True
         if not cited:
-            self._add(raw, "; ".join(filter(None, named))[:MAX_FACT], {})
+            self._state(_Statement.of(raw, "; ".join(filter(None, named))[:MAX_FACT]), {}, "row")
+
+
+def _names_column(title: str) -> bool:
+    """Whether the column under `title` holds the sources of its rows."""
+    return _SOURCE_COLUMN.search(title) is not None or strength(title) >= LIKELY
 
 
 def _joined(paragraph: Sequence[str]) -> str:

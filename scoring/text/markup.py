@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from io import StringIO
+from itertools import pairwise
 
-from adjudge.scoring.text.scan import NOWHERE, code_spans
+from adjudge.scoring.text.scan import NOWHERE, code_spans, leads_to_address
+from adjudge.scoring.text.titles import LIKELY, strength
 
 _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
 _TURN = r"turn\d{1,4}[a-z]{1,12}\d{1,4}"
@@ -28,6 +30,9 @@ _BROKEN = re.compile(
     r"(?<=[/?&=_-])[ \t]{0,4}\r?\n[ \t]{0,8}(?=(?:[\w.%~/?#&=+-]{1,300})[ \t]{0,4}(?:\r?\n|$))"
 )
 _LABELLED = re.compile(r"[ \t]{0,8}(?:\d{1,4}[.)]|[-=_]+\s*$)")
+
+_WITH_ADDRESS = re.compile(r"^[^\n]*://[^\n]*$", re.MULTILINE)
+_ENTRY_LABEL = re.compile(r"\[\^?[\w.:-]{1,24}\^?\](?![(\[])")
 
 _NAME = r"[a-zA-Z][a-zA-Z0-9]{0,12}"
 _TAG = re.compile(
@@ -48,6 +53,7 @@ _BLOCKS = frozenset(
     ("p", "div", "ol", "ul", "li", "details", "summary", "section", "article", "center", "blockquote")
 )
 _GONE = _BLOCKS | {"span", "a", "cite", "font", "u", "small", "big", "mark", "wbr"}
+_MAX_NAME = 80  # characters of a line in front of its first entry
 _MAX_OPEN = 1_000  # elements within each other
 
 
@@ -58,9 +64,25 @@ def plain(text: str) -> str:
         text = _CHAT.sub(_mark, text)
     if "://" in text:
         text = _BROKEN.sub(lambda found: "" if _is_broken(text, found) else found[0], text)
+    if "://" in text:
+        text = _WITH_ADDRESS.sub(_entries_apart, text)
     if "</" in text or "<!--" in text:
         text = "".join(_Markdown(part).written if is_text else part for is_text, part in _parts(text))
     return text
+
+
+def _entries_apart(line: re.Match[str]) -> str:
+    """Entries of a reference list that stand on one line, each on its own; any other line as it is."""
+    text = line[0]
+    start = text.find("[", 0, _MAX_NAME)
+    name = text[:start].strip(" \t*_>:：")
+    if start < 0 or text.count("://") < 2 or (name and strength(name) < LIKELY):
+        return text
+    cuts = [label.start() for label in _ENTRY_LABEL.finditer(text)]
+    parts = [text[begin:end].strip(" \t;,；，|*_") for begin, end in pairwise([*cuts, len(text)])]
+    if len(parts) < 2 or cuts[0] != start or not all(map(leads_to_address, parts)):
+        return text
+    return "\n".join([text[:start], *parts])
 
 
 def _mark(found: re.Match[str]) -> str:

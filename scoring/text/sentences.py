@@ -3,6 +3,7 @@
 import re
 
 from adjudge.scoring.text.citation_marks import Labels, Mark, pieces
+from adjudge.scoring.text.titles import LIKELY, strength
 
 MAX_FACT = 1_000
 _MAX_CELLS = 100
@@ -12,8 +13,6 @@ _MARK, _LINK = "\ue000", "\ue001"
 MARKS = {ord(_MARK): None, ord(_LINK): None}
 
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
-# The class ahead of the alternatives lets the search skip all other characters at once.
-_END = re.compile(rf"(?=[.!?。！？…\n])(?:[.!?。！？…]+[\"'”’»」』）)*_]*(?: ?{_MARK}[.。]?)*|\n)")
 _WIDE_END = frozenset("。！？")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|al|vs|cf|figs?|nos?|dr|mr|mrs|ms|prof|st|inc|ltd|co|corp|approx|ca|pp?|vol|eq|eds?|resp|u\.s|u\.k|"
@@ -31,6 +30,15 @@ _NAMES = (
 _SOURCE = re.compile(rf"(?=[srvfca数资信来参详见引出]){_NAMES}", re.IGNORECASE)
 # A text without any of these, in lower case, has no name; ignoring case takes ſ for s, and both ı and İ for i.
 _PARTS = "sour ref see via from cited accor 来源 参 见 引自 出处 ſ ı i̇".split()
+# Marks behind a full stop: bare ones, those in brackets, and links if a sentence begins behind them.
+_APART = r"[\s,;，；、&|/]{0,3}(?:(?:and|und|et|y|和|及) )?"
+_BEHIND = (
+    rf"(?: ?{_MARK}[.。]?)*"
+    rf"(?:[ ]{{0,2}}[(（\[【]\s?(?:{_NAMES} ?[:：]? ?)?(?:{_APART}[{_MARK}{_LINK}]){{1,20}}\s?[)）\]】][.。]?)*"
+    rf"(?:(?: {{0,2}}{_LINK}){{1,20}}[.。]?(?=\s*$|\n|\s{{1,2}}[*_\"“]{{0,3}}[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω]))?"
+)
+# The class ahead of the alternatives lets the search skip all other characters at once.
+_END = re.compile(rf"(?=[.!?。！？…\n])(?:[.!?。！？…]+[\"'”’»」』）)*_]*{_BEHIND}|\n)")
 LEFT_OVER = re.compile(
     rf"[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]", re.IGNORECASE
 )
@@ -144,6 +152,21 @@ def marked(text: str, labels: Labels) -> Marked:
             template.append(_LINK if piece.title else _MARK)
             marks.append(piece)
     return Marked("".join(template), marks)
+
+
+_ADDRESS_NAMES = frozenset("link url urls via doi web website webpage site href 链接 網址 网址 地址".split())
+_NO_SOURCES = ("note", "notas", "endnote", "footnote", "примечан", "注", "註")
+_MAX_NAME = 40  # characters in front of a line's colon
+
+
+def names_sources(text: str) -> bool:
+    """Whether a line is nothing but the sources of what stands beside it: "Source: [A study](https://...), [2]"."""
+    start = text[:_MAX_NAME]
+    name, colon, _ = start.replace("：", ":").partition(":")
+    name = name.strip(" \t*_>([（【-").casefold()
+    if not colon or not name or name.startswith(_NO_SOURCES):
+        return False
+    return name in _ADDRESS_NAMES or strength(name) >= LIKELY
 
 
 def tidy(text: str) -> str:
