@@ -299,6 +299,11 @@ def test_doi_is_found_in_any_form(text: str, doi: str) -> None:
 
 def test_title20_keeps_letters_and_digits_of_any_script() -> None:
     assert title20("A Study: of  (many) Ferries, 2nd") == "astudyofmanyferries2"
+    assert title20("Growth of <i>Kelpa <sub>2</sub>rubra</i> &amp; piers") == title20(
+        "Growth of Kelpa 2rubra & piers"
+    )
+    assert title20("&lt;em&gt;Kelpa&lt;/em&gt; alba under bridges") == title20("Kelpa alba under bridges")
+    assert title20("If a <b and c> d, what is e?") == "ifabandcdwhatise"
     assert title20("关于驳船运动的研究 2024") == "关于驳船运动的研究2024"
 
 

@@ -12,7 +12,9 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import Dataset, FormatError, Located, load_dataset
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.run import Run
 from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from adjudge.scoring.rubrics.criteria import load_criteria
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.examples import shipped
@@ -194,6 +196,70 @@ def test_example_of_healthbench_holds_every_mean(tmp_path: Path) -> None:
     assert all(value is not None and 0 <= value <= 1 for value in values)
     rows = result.scores.to_pylist() if hasattr(result, "scores") else []
     assert not rows or min(row["value"] for row in rows) < 0
+
+
+PROFESSIONAL = {
+    "id": 7,
+    "conversation": {"messages": [{"role": "user", "content": "An ankle is swollen. What first?"}]},
+    "rubric_items": [
+        {"criterion_text": "Advises cooling.", "points": 4},
+        {"criterion_text": "Recommends elevation.", "points": 6},
+    ],
+    "use_case": "consult",
+}
+
+
+def answered(words: str, length: int) -> str:
+    return words + " z" * ((length - len(words)) // 2) + "z" * ((length - len(words)) % 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "length", "expected"),
+    [
+        ("Advises cooling. Recommends elevation.", 3_000, 1 - 0.0147 * 2),
+        ("Advises cooling.", 1_500, 0.4 + 0.0147),
+        ("Nothing of use.", 52_001, -0.0147 * 50_001 / 500),
+    ],
+)
+def test_professional_form_is_read_and_adjusted_for_length(
+    said: str, length: int, expected: float, tmp_path: Path
+) -> None:
+    (tmp_path / "hb.jsonl").write_text(json.dumps(PROFESSIONAL) + "\n")
+    report = {"task_id": "7", "system": "heron", "text": answered(said, length)}
+    (tmp_path / "r.jsonl").write_text(json.dumps(report) + "\n")
+    options = {"format": "healthbench", "protocols": ["healthbench"]}
+    paths = {"tasks": tmp_path / "hb.jsonl", "store": tmp_path / "s", "out": tmp_path / "o"}
+    config = options | {name: str(path) for name, path in paths.items()}
+    evaluate(RunConfig.of(config | {"reports": [str(tmp_path / "r.jsonl")]}))
+    run = Run.open(str(tmp_path / "o"))
+    assert run.record.tasks["7"].attributes == {"use_case": "consult", "set": "professional"}
+    found = {row["metric"]: row for row in run.scores.to_pylist()}
+    assert found["score_length_adjusted"]["value"] == pytest.approx(expected)
+    assert found["score"]["value"] == pytest.approx(max(0.0, round(expected, 1)))
+
+
+@pytest.mark.parametrize("lacks", ["id", "conversation", "rubric_items"])
+def test_professional_row_without_a_part_is_rejected(lacks: str, tmp_path: Path) -> None:
+    bad = {name: value for name, value in PROFESSIONAL.items() if name != lacks}
+    dataset = load("healthbench", tmp_path, [json.dumps(row("healthbench")), json.dumps(bad)])
+    assert [one.line for one in dataset.rejected] == [2]
+
+
+def test_a_missing_answer_bounds_the_adjusted_score_as_the_score(tmp_path: Path) -> None:
+    card = Scorecard(
+        protocol="p", system="s", task_id="1", sample=0, repeat=0, scores={"score": None}, status="unscored",
+        reasons={"score": "judge_unparseable"}, bounds={"score": Bounds(0.4, 1.0, 1, 2)},
+    )  # fmt: skip
+    derived = card.derived("score", "less", lambda score: score - 0.1)
+    assert derived.scores["less"] is None and derived.reasons["less"] == "judge_unparseable"
+    low, high = derived.bounds["less"].low, derived.bounds["less"].high
+    assert (low, high) == (pytest.approx(0.3), pytest.approx(0.9))
+
+
+def test_names_may_be_numbers_in_every_layout(tmp_path: Path) -> None:
+    for name, key in (("draco", "domain"), ("researchrubrics", "domain"), ("deepresearch-bench-2", "theme")):
+        dataset = load(name, tmp_path, [json.dumps({**row(name), key: 4})])
+        assert [task.domain for task in dataset.tasks.values()] == ["4"]
 
 
 def test_lines_that_the_documentation_shows_are_read(tmp_path: Path) -> None:

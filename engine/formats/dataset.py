@@ -40,7 +40,7 @@ __all__ = [
 T = TypeVar("T")
 
 Key = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
-"""An id as benchmarks publish it; a task's id is its text."""
+"""An id or another name as benchmarks publish it: a number is the name that its digits are."""
 
 ENTRY_POINTS = "adjudge.formats"
 

@@ -75,7 +75,7 @@ class Query(msgspec.Struct):
     id: Key
     prompt: str
     language: str = "en"
-    topic: str = ""
+    topic: Key = ""
 
 
 class Criteria(msgspec.Struct):
@@ -119,7 +119,7 @@ def read(tasks: Path, reports: list[InputFile], articles: Literal["raw", "cleane
             id=str(row.id),
             prompt=row.prompt,
             language=row.language,
-            domain=row.topic,
+            domain=str(row.topic),
             gold={"race": msgspec.Raw(msgspec.json.encode(gold[str(row.id)]))} if str(row.id) in gold else {},
         )
         for row in queries

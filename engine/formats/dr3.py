@@ -283,7 +283,7 @@ class TaskFile(msgspec.Struct):
 
     query: str
     language: str | None = None
-    domain: str = ""
+    domain: Key = ""
     insights: GoldInsights = GoldInsights()
     checklist: tuple[str, ...] = ()
 
@@ -355,7 +355,7 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
             id=_id(folder.name, size),
             prompt=task.query,
             language=task.language or ("zh" if folder.resolve().parent.name.endswith("_zh") else "en"),
-            domain=task.domain,
+            domain=str(task.domain),
             gold={"dr3": msgspec.Raw(msgspec.json.encode(gold))},
             attributes={"size": size} if size else {},
         )

@@ -2,8 +2,8 @@
 
 The benchmark's files are not public yet; this layout has the fields that its paper lists. Papers: `papers.jsonl` (or
 its folder), one per line: id, question, domain, language, kind (research or review), plan, references (title, doi),
-statements (text, truth). Reports: `SYSTEM.jsonl`, one per line: id, report, and optionally plan, evidence (title, doi,
-url), sample, seconds, total_tokens, input_tokens and mode.
+statements (text, truth), and optionally date, by which tables may be grouped. Reports: `SYSTEM.jsonl`, one per line:
+id, report, and optionally plan, evidence (title, doi, url), sample, seconds, total_tokens, input_tokens and mode.
 
 A system's reports in a mode other than `end_to_end` count as another system, named `SYSTEM (MODE)`.
 """
@@ -23,10 +23,11 @@ END_TO_END = "end_to_end"
 class Paper(Gold, frozen=True, kw_only=True):
     """A line of papers.jsonl."""
 
-    id: str
+    id: Key
     question: str
-    domain: str = ""
+    domain: Key = ""
     language: str = "en"
+    date: Key = ""
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ def read(tasks: Path, reports: list[InputFile]) -> Dataset:
     if not file.is_file():
         raise FormatError(f"tasks: {file} does not exist; give papers.jsonl or its folder")
     rejected: list[Rejected] = []
-    known = {paper.id: _task(paper) for _, paper in rows(file, Paper, rejected)}
+    known = {str(paper.id): _task(paper) for _, paper in rows(file, Paper, rejected)}
     prompts = Prompts(known)
     found = [report for file in reports for report in located(file, Row, rejected, prompts, _report)]
     return Dataset(known, found, rejected)
@@ -67,11 +68,11 @@ def read(tasks: Path, reports: list[InputFile]) -> Dataset:
 def _task(paper: Paper) -> Task:
     gold = Gold(kind=paper.kind, plan=paper.plan, references=paper.references, statements=paper.statements)
     return Task(
-        id=paper.id,
+        id=str(paper.id),
         prompt=paper.question,
         language=paper.language,
-        domain=paper.domain,
-        attributes={"kind": paper.kind},
+        domain=str(paper.domain),
+        attributes={"kind": paper.kind, **({"date": str(paper.date)} if paper.date != "" else {})},
         gold={"drmi": msgspec.Raw(msgspec.json.encode(gold))},
     )
 

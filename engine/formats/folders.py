@@ -69,7 +69,7 @@ def read_deepresearch_bench(folder: Path, system: str | None, results: Results) 
         elif {"id", "prompt", "language"} <= keys:
             for _, row in rows(file, Query, []):  # queries are not results
                 results.tasks[str(row.id)] = Task(
-                    id=str(row.id), prompt=row.prompt, language=row.language, domain=row.topic
+                    id=str(row.id), prompt=row.prompt, language=row.language, domain=str(row.topic)
                 )
     for (_, name), files in steps.items():
         deepresearch_bench.read_fact(files, name, results)

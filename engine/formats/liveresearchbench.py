@@ -41,7 +41,7 @@ class Question(msgspec.Struct):
     checklist: str | None = None
     question_no_placeholder: str | None = None
     checklist_no_placeholder: str | None = None
-    domain: str = ""
+    domain: Key = ""
     language: str = "en"
 
 
@@ -79,7 +79,7 @@ def _task(
         id=qid,
         prompt=prompt,
         language=rows[0].language,
-        domain=rows[0].domain,
+        domain=str(rows[0].domain),
         gold={"liveresearchbench": msgspec.Raw(msgspec.json.encode(gold))},
     )
 

@@ -30,9 +30,11 @@ class Row(Report, frozen=True, kw_only=True):
 
 
 class TaskRow(Task, frozen=True, kw_only=True):
-    """A row of a file of tasks, whose id may be a number."""
+    """A row of a file of tasks, whose names may be numbers."""
 
     id: Key  # type: ignore[assignment]
+    domain: Key = ""  # type: ignore[assignment]
+    attributes: dict[str, Key] = msgspec.field(default_factory=dict)  # type: ignore[assignment]
 
 
 def read(tasks: Path, files: list[InputFile]) -> Dataset:
@@ -41,7 +43,9 @@ def read(tasks: Path, files: list[InputFile]) -> Dataset:
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
     for line, row in rows(tasks, TaskRow, rejected):
-        task = Task(**{**msgspec.structs.asdict(row), "id": str(row.id)})
+        attributes = {name: str(value) for name, value in row.attributes.items()}
+        names = {"id": str(row.id), "domain": str(row.domain), "attributes": attributes}
+        task = Task(**msgspec.structs.asdict(row) | names)
         if known.setdefault(task.id, task) != task:
             raise FormatError(
                 f"{tasks}:{line}: task {task.id!r} was given before with other content; use distinct ids"

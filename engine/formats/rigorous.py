@@ -27,7 +27,7 @@ class Query(msgspec.Struct):
     fdk: msgspec.Raw
     tsl: msgspec.Raw
     language: str = "en"
-    domain: str = ""
+    domain: Key = ""
 
 
 class Annotation(msgspec.Struct):
@@ -74,7 +74,7 @@ def _task(query: Query) -> Task:
         id=str(query.uid),
         prompt=query.query,
         language=query.language,
-        domain=query.domain,
+        domain=str(query.domain),
         gold={"rigorous": msgspec.Raw(msgspec.json.encode(gold))},
     )
 

@@ -10,17 +10,20 @@ DeepResearch Bench II, `tasks_and_rubrics.jsonl`: idx, language, theme, prompt, 
 info_recall, analysis and presentation; blocked: title, authors and urls of the source that a report must not rest on),
 and optionally id and description. A report's `task_id` is idx.
 
-HealthBench and its Professional form: prompt_id, prompt (the messages of a conversation: role, content), rubrics
-(criterion, points, tags), and optionally example_tags. A task's prompt is the conversation that the response continues.
-Of an example tag such as `theme:emergency` the attribute `theme` is kept, for tables by theme.
+HealthBench: prompt_id, prompt (the messages of a conversation: role, content), rubrics (criterion, points, tags), and
+optionally example_tags. HealthBench Professional: id, conversation (messages), rubric_items (criterion_text, points),
+and optionally use_case. A task's prompt is the conversation that the response continues. Of an example tag such as
+`theme:emergency` the attribute `theme` is kept, for tables by theme, and so is `use_case`. The attribute `set` is
+`professional` for rows of that form, and `regular`, `hard` or `consensus` where the published file's name says so.
 
 ResearchRubrics, `processed_data.jsonl`: sample_id, prompt, domain, rubrics (criterion, weight from -5 to 5, axis). A
 criterion's axis is its tag.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -80,7 +83,7 @@ class Row(msgspec.Struct):
     prompt: str
     content: Gold
     language: str = "en"
-    theme: str = ""
+    theme: Key = ""
 
 
 def read_deepresearch_bench_2(tasks: Path, reports: list[InputFile]) -> Dataset:
@@ -93,8 +96,8 @@ def _bench_2_task(row: Row) -> Task:
         id=str(row.idx),
         prompt=row.prompt,
         language=row.language,
-        domain=row.theme,
-        attributes={"theme": row.theme} if row.theme else {},
+        domain=str(row.theme),
+        attributes={"theme": str(row.theme)} if row.theme != "" else {},
         gold={"drb2": msgspec.Raw(msgspec.json.encode(row.content))},
     )
 
@@ -105,7 +108,7 @@ class Problem(msgspec.Struct):
     id: Key
     problem: str
     answer: str
-    domain: str = ""
+    domain: Key = ""
 
 
 class Requirement(msgspec.Struct):
@@ -119,7 +122,7 @@ class Requirement(msgspec.Struct):
 class Section(msgspec.Struct):
     """The criteria of one section."""
 
-    id: str
+    id: Key
     criteria: list[Requirement]
 
 
@@ -137,16 +140,21 @@ def read_draco(tasks: Path, reports: list[InputFile]) -> Dataset:
 def _draco_task(row: Problem) -> Task:
     answer = msgspec.json.decode(row.answer, type=Answer)
     rubrics = [
-        {"requirement": one.requirement, "weight": one.weight, "id": str(one.id), "tags": [section.id]}
+        {"requirement": one.requirement, "weight": one.weight, "id": str(one.id), "tags": [str(section.id)]}
         for section in answer.sections
         for one in section.criteria
     ]
     return Task(
-        id=str(row.id), prompt=row.problem, domain=row.domain, gold={"rubrics": criteria_gold(rubrics)}
+        id=str(row.id), prompt=row.problem, domain=str(row.domain), gold={"rubrics": criteria_gold(rubrics)}
     )
 
 
-_FILES = ("healthbench.jsonl", "2025-05-07-06-14-12_oss_eval.jsonl")
+_SETS = {
+    "2025-05-07-06-14-12_oss_eval.jsonl": "regular",
+    "hard_2025-05-08-21-00-10.jsonl": "hard",
+    "consensus_2025-05-09-20-00-46.jsonl": "consensus",
+}
+_FILES = ("healthbench.jsonl", *_SETS)
 
 
 class Message(msgspec.Struct):
@@ -156,29 +164,49 @@ class Message(msgspec.Struct):
     content: str
 
 
-class Example(msgspec.Struct):
-    """A line of the file."""
+class Conversation(msgspec.Struct):
+    """What a response continues."""
 
-    prompt_id: str
-    prompt: Annotated[list[Message], msgspec.Meta(min_length=1)]
-    rubrics: list[dict[str, Any]]
+    messages: list[Message]
+
+
+class Example(msgspec.Struct):
+    """A line of the file in either form: by `prompt_id`, or of HealthBench Professional by `id`."""
+
+    prompt_id: Key | None = None
+    prompt: list[Message] = []
+    rubrics: list[dict[str, Any]] = []
     example_tags: list[str] = []
+    id: Key | None = None
+    conversation: Conversation | None = None
+    rubric_items: list[dict[str, Any]] = []
+    use_case: Key = ""
 
 
 def read_healthbench(tasks: Path, reports: list[InputFile]) -> Dataset:
     """The dataset of the published examples with the responses of `reports`. Raises FormatError."""
-    return read_set(tasks, _FILES, Example, _healthbench_task, reports)
+    file = next((tasks / name for name in _FILES if (tasks / name).is_file()), tasks)
+    return read_set(file, _FILES, Example, partial(_healthbench_task, _SETS.get(file.name, "")), reports)
 
 
-def _healthbench_task(row: Example) -> Task:
-    named = (tag.partition(":") for tag in row.example_tags)
-    attributes = {kind: name for kind, colon, name in named if colon}
+def _healthbench_task(named: str, row: Example) -> Task:
+    professional = row.conversation is not None
+    name = row.id if professional else row.prompt_id
+    messages = row.conversation.messages if row.conversation is not None else row.prompt
+    rubrics = row.rubric_items if professional else row.rubrics
+    if name is None or not messages or not rubrics:
+        form = "id, conversation and rubric_items" if professional else "prompt_id, prompt and rubrics"
+        raise ValueError(f"{form} must be there, and not empty")
+    tagged = (tag.partition(":") for tag in row.example_tags)
+    attributes = {kind: tag for kind, colon, tag in tagged if colon}
+    said = {"use_case": str(row.use_case), "set": "professional" if professional else named}
+    attributes |= {kind: words for kind, words in said.items() if words}
     return Task(
-        id=row.prompt_id,
-        prompt=_conversation(row.prompt),
-        domain=attributes.get("theme", ""),
+        id=str(name),
+        prompt=_conversation(messages),
+        domain=attributes.get("theme") or attributes.get("use_case", ""),
         attributes=attributes,
-        gold={"rubrics": criteria_gold(row.rubrics)},
+        gold={"rubrics": criteria_gold(rubrics)},
     )
 
 
@@ -195,7 +223,7 @@ class Sample(msgspec.Struct):
     sample_id: Key
     prompt: str
     rubrics: list[dict[str, Any]]
-    domain: str = ""
+    domain: Key = ""
 
 
 def read_researchrubrics(tasks: Path, reports: list[InputFile]) -> Dataset:
@@ -207,6 +235,6 @@ def _researchrubrics_task(row: Sample) -> Task:
     return Task(
         id=str(row.sample_id),
         prompt=row.prompt,
-        domain=row.domain,
+        domain=str(row.domain),
         gold={"rubrics": criteria_gold(row.rubrics)},
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-_TEXTS = ("criterion", "description", "requirement")
+_TEXTS = ("criterion", "criterion_text", "description", "requirement")
 _POINTS = ("points", "weight")
 _OWN = frozenset({"criterion", "points", "values", "tags", "id", "task"})
 

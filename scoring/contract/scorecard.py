@@ -6,7 +6,7 @@ What the metrics of a protocol are, in words: for tooltips, tables and documenta
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -238,6 +238,27 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
             evidence=tuple(evidence),
             bounds=bounds,
             rival="" if case.rival is None else case.rival.system,
+        )
+
+    def derived(self, metric: str, name: str, of: Callable[[float], float]) -> "Scorecard":
+        """With a metric `name` that is `of`, a rising function, what `metric` is; missing and bounded as that is."""
+        value, bounds, reason = self.scores[metric], self.bounds.get(metric), self.reasons.get(metric)
+        ends = (
+            {}
+            if bounds is None
+            else {
+                name: msgspec.structs.replace(
+                    bounds,
+                    low=None if bounds.low is None else of(bounds.low),
+                    high=None if bounds.high is None else of(bounds.high),
+                )
+            }
+        )
+        return msgspec.structs.replace(
+            self,
+            scores=self.scores | {name: None if value is None else of(value)},
+            reasons=self.reasons | ({} if reason is None else {name: reason}),
+            bounds=self.bounds | ends,
         )
 
 

@@ -5,6 +5,7 @@ of the normalised title in its appendix A.17. Both are here, and `combined` (our
 title.
 """
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -25,6 +26,11 @@ _ARXIV = re.compile(
     r"arxiv(?:\.org/(?:abs|pdf|html)/|:\s?)(\d{4}\.\d{4,5}|[a-z-]{2,20}/\d{7})", re.IGNORECASE
 )
 _TRAILING = ".,;:)]}*_"
+# What registers of works put into titles, also escaped: emphasis, indices, small capitals, formulas.
+_MARKUP = re.compile(
+    r"</?(?:i|b|u|em|strong|sub|sup|sc|scp|small|span|tt|br|p|(?:jats|mml):[a-z]{1,30})(?:\s[\w:-]{1,40}=[^<>]{0,200})?\s?/?>",
+    re.IGNORECASE,
+)
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -56,8 +62,9 @@ def doi_of(text: str) -> str:
 
 
 def title20(title: str) -> str:
-    """The first 20 characters of a title in lower case, letters and digits only."""
-    return "".join(character for character in title[:400].lower() if character.isalnum())[:20]
+    """The first 20 characters of a title in lower case, letters and digits only, without markup and entities."""
+    bare = _MARKUP.sub("", html.unescape(_MARKUP.sub("", title[:4_000])))
+    return "".join(character for character in bare[:400].lower() if character.isalnum())[:20]
 
 
 def find_references(predicted: Iterable[Reference], gold: Iterable[Reference], rule: Rule) -> Found:

@@ -10,8 +10,11 @@ ResearchRubrics: weighted criteria on axes, each satisfied or not, or also in pa
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
+import msgspec
+
 from adjudge.scoring.contract.case import Case
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.rubrics.criteria import (
     DRACO,
     HEALTHBENCH,
@@ -53,6 +56,11 @@ class HealthBench(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=T
     `score` is the points of the met criteria over all positive points, below 0 where penalties prevail; only the mean
     over examples is held between 0 and 1. `tag:NAME` is the same over the criteria with a tag (`tag:axis:accuracy`),
     for examples in which the tag has positive points.
+
+    `score_length_adjusted` is due where the task's attribute `set` names a published set: an example's score less a
+    rate for every 500 characters beyond 2,000, and more for those below. Neither it nor the score of an example is
+    clipped. Rates: 0.0147 (professional), 0.0299 (regular), 0.0392 (hard), 0.0020 (consensus); the arithmetic is that
+    of openai/simple-evals (pull request 108), the rates beside the first are given in MedARC-AI/medmarks (132).
     """
 
     name: ClassVar[str] = "healthbench"
@@ -64,6 +72,30 @@ class HealthBench(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=T
         for tag in tags_of(criteria):
             if any(one.full for one in criteria if tag in one.tags):
                 yield Figure(Metric(name=f"tag:{tag}", clip=(0.0, 1.0)), rubric_score, tag)
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of this task: of a published set, its score adjusted for length too. Raises GoldError."""
+        first, *others = super().metrics_of(case)
+        rate = _RATES.get(case.task.attributes.get("set", ""))
+        if rate is None:
+            return (first, *others)
+        best = 1.0 + rate * _CENTRE / _STEP
+        adjusted = msgspec.structs.replace(first, name=_ADJUSTED, headline=False, best=best)
+        return (first, adjusted, *others)
+
+    async def score(self, case: Case, tools: Tools) -> Scorecard:
+        """The criteria's figures; then, of a published set, the score adjusted for length."""
+        card = await super().score(case, tools)
+        rate = _RATES.get(case.task.attributes.get("set", ""))
+        if rate is None:
+            return card
+        beyond = rate * (len(case.report.text) - _CENTRE) / _STEP
+        return card.derived("score", _ADJUSTED, lambda score: score - beyond)
+
+
+_RATES = {"professional": 0.0147, "regular": 0.0299, "hard": 0.0392, "consensus": 0.0020}
+_CENTRE, _STEP = 2_000, 500  # characters
+_ADJUSTED = "score_length_adjusted"
 
 
 class ResearchRubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True):

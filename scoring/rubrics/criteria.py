@@ -43,6 +43,7 @@ HEALTHBENCH = MetricWords(
     source="HealthBench",
     of={
         "score": f"{_POINTS}; the mean over examples is held between 0 and 1.",
+        "score_length_adjusted": "The score less the published rate of its set for every 500 characters beyond 2,000.",
         "tag:": f"{_POINTS}, over the criteria with this tag.",
     },
 )
