@@ -179,6 +179,35 @@ class TestCitations:
     def test_other_brackets_are_not_citations(self, text):
         assert self.cited(text).claims == ()
 
+    @pytest.mark.parametrize(
+        ("title", "said"),
+        [
+            ("【公告】Harbour dues", '"【公告】Harbour dues", chunk 0'),
+            ("Ports [revised] of the shore", '"Ports [revised] of the shore"'),
+            ("Ports [revised] of the shore", "Ports [revised] of the shore, chunk 2"),
+            ("Ports & piers", "Ports &amp; piers"),
+            ("Ports &amp; piers", '"Ports & piers", chunk 1'),
+        ],
+    )
+    def test_title_may_hold_brackets_and_entities(self, title, said):
+        source = Source(text="Boats pay.", title=title, name="")
+        report = Report(task_id="1", system="A", text=f"Boats pay [see it] [long_context: {said}].")
+        cited = asyncio.run(Sandbox((source,)).cited(report))
+        [(fact, [found])] = cited.claims
+        assert fact.startswith("Boats pay") and found.place == 0
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "## Costs [Doc: plan.pdf]\n\n## Next\n\nNothing is cited.",
+            "- [Doc: plan.pdf]\n",
+            "| Source | Year |\n|---|---|\n| [Doc: plan.pdf] | |\n",
+        ],
+    )
+    def test_source_without_a_statement_is_covered_and_claims_nothing(self, text):
+        cited = self.cited(text)
+        assert (cited.claims, cited.sources) == ((), {0})
+
     def test_mark_after_a_full_stop_belongs_to_the_sentence_before(self):
         [(fact, [source])] = self.cited("Budgets grew fast. [Doc: plan.pdf] Costs fell slowly.").claims
         assert (fact, source.place) == ("Budgets grew fast.", 0)

@@ -14,6 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from html import unescape
 from urllib.parse import unquote
 
 import msgspec
@@ -25,6 +26,10 @@ from adjudge.scoring.text.citations import Passage, parse, url_key
 MAX_NAMES = 1_000
 
 _BRACKET = re.compile(r"[\[【]([^\[\]【】\n]{1,300})[\]】](?!\()")
+# A title may hold brackets of its own.
+_NESTED = re.compile(
+    r"\[((?:[^\[\]【】\n]{0,100}(?:\[[^\[\]【】\n]{0,100}\]|【[^\[\]【】\n]{0,100}】)){1,5}[^\[\]【】\n]{0,100})\](?!\()"
+)
 _PARENTHESIS = re.compile(r"(?<!\])[(（]([^()（）\n]{1,300})[)）]")
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]\(([^()\s]{1,2000})\)")
 _KIND = re.compile(
@@ -180,7 +185,8 @@ class _Reader:
     def cited(self) -> Cited:
         """The result of `read_cited`."""
         find = self._find
-        text = _BRACKET.sub(self._bracket, _LINK.sub(self._link, self._text))
+        text = _NESTED.sub(self._bracket, _LINK.sub(self._link, self._text))
+        text = _BRACKET.sub(self._bracket, text)
         text = _PARENTHESIS.sub(self._parenthesis, text)
         found = parse(text)
         listed = found.references
@@ -193,13 +199,14 @@ class _Reader:
         titles |= {url_key(citation.url): citation.title for citation in self._citations if citation.title}
 
         unknown = list(self._unknown)
-        passages = (parse(text, tuple(handed)) if handed else found).passages
+        whole = parse(text, tuple(handed)) if handed else found
         claims = tuple(
             (passage.fact, tuple(dict.fromkeys(self._cites(passage, titles, unknown))))
-            for passage in passages
+            for passage in whole.passages
             if passage.sources
         )
         sources = {one.place for _, cites in claims for one in cites}
+        sources |= {self._place(url) for url in whole.addresses}
         sources |= {self._place(reference.url) for reference in listed}
         sources |= {find(reference.title) for reference in listed}
         sources |= {self._place(citation.url) for citation in self._citations}
@@ -347,5 +354,6 @@ def _file_name(text: str) -> str:
 
 
 def _normal(text: str) -> str:
-    """Lower case, letters and digits only."""
-    return "".join(character for character in text[:1000].casefold() if character.isalnum())
+    """Lower case, letters and digits only, entities as what they stand for."""
+    text = unescape(text[:1000]).casefold()
+    return "".join(character for character in text if character.isalnum())

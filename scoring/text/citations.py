@@ -161,6 +161,7 @@ class Sources:
         self.labels = Labels(known, () if bracketed else known)
         self.marks = 0
         self.unresolved: list[str] = []
+        self.led: dict[str, str] = {}  # the addresses that marks lead to, by their keys
 
     def counted(self, marks: Sequence[Mark], line: int) -> dict[str, tuple[int, str]]:
         """As `of`, and the marks are counted, those that lead nowhere as they are written."""
@@ -168,7 +169,11 @@ class Sources:
         for mark in marks:
             if not mark.url and not any(name in self._defined for name in mark.labels):
                 self.unresolved.append(mark.raw[:_MAX_MARK])
-        return self.of(marks, line)
+        found = self.of(marks, line)
+        for key, (_, url) in found.items():
+            if len(self.led) < MAX_FACTS:
+                self.led.setdefault(key, url)
+        return found
 
     def of(self, marks: Iterable[Mark], line: int) -> dict[str, tuple[int, str]]:
         """(ref_idx, url) of all marks by the URL's key, each URL once."""
@@ -243,8 +248,9 @@ class Passage(msgspec.Struct, frozen=True):
 class Citations(msgspec.Struct, frozen=True):
     """A report as parsed: the entries of its reference lists, and the sentences of its body.
 
-    `marks` counts the citation marks of the body; `unresolved` are those that lead to no address, as written.
-    `complete` unless the report has more of them than are kept.
+    `marks` counts the citation marks of the body; `unresolved` are those that lead to no address, as written;
+    `addresses` are the others' (the first 5,000), wherever they stand. `complete` unless the report has more of them
+    than are kept.
     """
 
     references: tuple[Reference, ...]
@@ -252,6 +258,7 @@ class Citations(msgspec.Struct, frozen=True):
     complete: bool = True
     marks: int = 0
     unresolved: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
 
     @property
     def triplets(self) -> tuple[Triplet, ...]:
@@ -289,6 +296,7 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
         complete=body.complete and len(references) <= MAX_REFERENCES,
         marks=sources.marks,
         unresolved=tuple(sources.unresolved),
+        addresses=tuple(sources.led.values()),
     )
 
 
@@ -631,6 +639,7 @@ class _Body:
         if heads:
             self._header = [cell.fact for cell in cells]
         if heads or not row.states_something:
+            self._sources.counted(row.marks, number)
             return
         named = [
             f"{self._header[i]}: {cell.fact}" if i < len(self._header) and self._header[i] else cell.fact
