@@ -24,6 +24,7 @@ from adjudge.fetchers.downloader import Download, Downloader
 from adjudge.fetchers.failures import Failure, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
+from adjudge.fetchers.heads import Connector
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.pace import Attempts, Turn, Turns
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
@@ -339,7 +340,7 @@ class HttpFetcher(Fetcher):
             sent = aiohttp.TraceConfig()
             sent.on_request_headers_sent.append(_sent)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+                connector=Connector(
                     limit=self._limits.in_flight,
                     keepalive_timeout=min(_KEEP_ALIVE, _KEEP_ALIVE_OF_READ * self._timeouts.read),
                     resolver=self._guard.resolver,
