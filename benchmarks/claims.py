@@ -7,7 +7,8 @@ standard deviation apart (of scores of 0 and 1: 0.75 and 0.25), as measured: not
 
     python -m benchmarks.claims
 
-A row's `ours` is the measured share, `peer` alpha, and `ratio` alpha over the share; rows of power have no peer.
+A row's `ours` is the measured share, `peer` alpha, and `ratio` alpha over the share; rows of power have no peer, and
+without any alarm there is no ratio.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
             some = claimed(noise, tasks, gap=True, worlds=worlds, seed=tasks)
             for what, share in (("tiers of 5 systems", none.tiers), ("sentences on 2", none.sentence)):
                 alarm = f"false alarms of {what}, {name}"
-                yield Row(alarm, share, ALPHA, "alpha", ALPHA / max(share, 1e-9), "share", worlds, 1)
+                yield Row(alarm, share, ALPHA, "alpha", ALPHA / share if share else None, "share", worlds, 1)
             yield Row(f"power of sentences, {name}", some.sentence, None, "", None, "share", worlds, 1)
 
 

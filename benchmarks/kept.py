@@ -40,6 +40,7 @@ NAMES = (
     "viewer",
     "following",
     "calibration",
+    "claims",
     "coverage",
     "labels",
     "tournaments",
