@@ -196,7 +196,7 @@ def drmi_bench(folder: Path) -> None:
 
 def _ratings(folder: Path, metric: str, cases: list[tuple[str, str]]) -> None:
     rows = [
-        f"{task},{system},{rater},{metric},{len(system) % 4 + rater}"
+        f"{task},{system},{rater},{metric},{ord(system[0]) % 4 + rater}"
         for task, system in cases
         for rater in (1, 2)
     ]

@@ -283,14 +283,14 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The columns of the paper's table, then what they are made of, and other forms."""
         dimensions = dict.fromkeys(tag for criterion in self._general("en") for tag in criterion.tags)
         columns = (
-            Metric(name="quality"),
+            Metric(name="quality", decimals=4),
             _drift("drift"),
             _boost("boost"),
             Metric(name="integrated", best=120.0, headline=True),
             _per_token("contribution_per_token"),
         )
         others = (
-            *(Metric(name=name) for name in ("qsr", "grr")),
+            *(Metric(name=name, decimals=4) for name in ("qsr", "grr")),
             *(Metric(name=f"dimension:{name}") for name in dimensions),
             *(_drift(name) for name in _DRIFTS[1:]),
             *(_boost(f"boost{form}") for form in _FORMS[1:]),
@@ -435,7 +435,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def _drift(name: str) -> Metric:
-    return Metric(name=name, worst=1.0, best=0.0, lower_is_better=True)
+    return Metric(name=name, worst=1.0, best=0.0, lower_is_better=True, decimals=4)
 
 
 def _per_token(name: str) -> Metric:
@@ -443,7 +443,7 @@ def _per_token(name: str) -> Metric:
 
 
 def _boost(name: str) -> Metric:
-    return Metric(name=name, worst=1.0, best=1.2)
+    return Metric(name=name, worst=1.0, best=1.2, decimals=4)
 
 
 def _with_text(case: Case, text: str) -> Case:
