@@ -18,7 +18,7 @@ from adjudge.judges.chat import Part, content_parts, messages
 from adjudge.judges.judgment import MOST_TOKENS, Redaction, Usage
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
+from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of, shortened
 from adjudge.prompts import PromptBook
 
 A = TypeVar("A", bound=Answer)
@@ -36,13 +36,15 @@ class BrokenReply(ValueError):
 class Form(msgspec.Struct):
     """Shared by all questions with one answer schema: the schema, encoded once, and its tokens.
 
-    `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off.
+    `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off; `least` is what the
+    shortest answer needs.
     `constrained` turns False for good when the server refuses to constrain this schema.
     """
 
     schema: Schema
     response_format: msgspec.Raw
     budgets: tuple[int, int]
+    least: int
     constrained: bool = True
 
 
@@ -52,6 +54,7 @@ class _UserMessage(msgspec.Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
+_EIGHTHS = (8, 6, 4, 2, 1)
 
 
 class Requests:
@@ -97,18 +100,41 @@ class Requests:
         form = self._forms.get(key)
         if form is None:
             schema = schema_of(question, analysis=not self._thinking_tokens)
-            thinking = self._thinking_tokens
-            budgets = (max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking)
-            response_format = _response_format(question.answer.__name__, schema)
-            form = Form(schema, response_format, budgets, self.constrains)
+            form = self._formed(question, schema)
             self._forms[key] = form
         return form
+
+    def _formed(self, question: Question[A], schema: Schema) -> Form:
+        thinking = self._thinking_tokens
+        budgets = (max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking)
+        least = _likely(shortened(schema, 0))
+        return Form(
+            schema, _response_format(question.answer.__name__, schema), budgets, least, self.constrains
+        )
+
+    def fitted(self, question: Question[A], form: Form, room: int) -> Form | None:
+        """`form` with analyses so short that its answers likely fit into `room` tokens; None if none does."""
+        if room < form.least:
+            return None
+        for eighths in _EIGHTHS:
+            schema = shortened(form.schema, eighths)
+            if _likely(schema) <= room:
+                break
+        fitted = form if schema == form.schema else self._formed(question, schema)
+        first, more = fitted.budgets
+        return Form(
+            fitted.schema,
+            fitted.response_format,
+            (min(first, room), min(more, room)),
+            form.least,
+            form.constrained,
+        )
 
     def tried(self, question: Question[A], wanted: Schema) -> Form:
         """The form of `question`, but constrained to `wanted`, of which its prompt does not speak."""
         form = self.form(question)
         constraint = _response_format(question.answer.__name__, wanted)
-        return Form(form.schema, constraint, form.budgets, self.constrains)
+        return Form(form.schema, constraint, form.budgets, form.least, self.constrains)
 
     def published(self, question: Question[A]) -> bytes | None:
         """The JSON body that asks a published question: the model, its messages and parameters, and what is added.
@@ -142,9 +168,18 @@ class Requests:
             body["response_format"] = form.response_format
         return self._encoded(body)
 
+    def prompt(self, question: Question[A], form: Form) -> str:
+        """The text of the messages that ask `question`."""
+        return "\n".join(one["content"] for one in messages(question, self._book, form.schema, self._secret))
+
     def _encoded(self, body: dict[str, Any]) -> bytes:
         kept = {name: value for name, value in body.items() if name not in self._omitted}
         return _ENCODER.encode(kept | self._added)
+
+
+def _likely(schema: Schema) -> int:
+    """Tokens that most answers stay below: one per character of free text."""
+    return (max_tokens(schema) + 1) // 2
 
 
 def _response_format(name: str, schema: Schema) -> msgspec.Raw:
@@ -359,6 +394,22 @@ class _Listed(msgspec.Struct):
     max_model_len: msgspec.Raw = _NOTHING
     context_length: msgspec.Raw = _NOTHING
     context_window: msgspec.Raw = _NOTHING
+    n_ctx: msgspec.Raw = _NOTHING
+    loaded_context_length: msgspec.Raw = _NOTHING
+    max_context_length: msgspec.Raw = _NOTHING
+    meta: msgspec.Raw = _NOTHING
+    top_provider: msgspec.Raw = _NOTHING
+
+
+class _Windows(msgspec.Struct):
+    """What servers call the most tokens of prompt and answer, inside an entry of their list."""
+
+    n_ctx: msgspec.Raw = _NOTHING
+    max_model_len: msgspec.Raw = _NOTHING
+    context_length: msgspec.Raw = _NOTHING
+
+
+_WINDOWS = msgspec.json.Decoder(_Windows)
 
 
 class _Models(msgspec.Struct):
@@ -375,7 +426,11 @@ def models(body: bytes | None) -> list[Model]:
 
 
 def _window(listed: _Listed) -> int | None:
-    said = (_count(raw) for raw in (listed.max_model_len, listed.context_length, listed.context_window))
+    inner = [_lenient(raw, _WINDOWS) or _Windows() for raw in (listed.meta, listed.top_provider)]
+    own = (listed.max_model_len, listed.n_ctx, listed.loaded_context_length)
+    served = [raw for one in inner for raw in (one.n_ctx, one.max_model_len, one.context_length)]
+    models_own = (listed.context_length, listed.context_window, listed.max_context_length)
+    said = (_count(raw) for raw in (*own, *served, *models_own))
     return next((count for count in said if count), None)
 
 

@@ -7,7 +7,10 @@ no connection, 202, 408, 409, 424,     asked again after a wait; then judge_unav
 425, 429, 5xx, and 200 with an error,
 with no choices or with nothing
 sent, and no answer in time            judge_timeout, not asked again: the server is busy enough
+4xx whose numbers leave tokens         asked again with those tokens, and analyses that fit into them
 4xx about the context's length, 413    context_overflow
+a count of tokens beyond the window,   context_overflow: the server dropped a part of the prompt
+or too small for the prompt's words
 400, 422 about the response format     asked again without it, this answer type from then on
 4xx about a content filter             judge_refused
 401, 402, 403, 404, 405, redirections  JudgeError
@@ -39,6 +42,7 @@ from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.judgment import PROBE_SECONDS, Asked, JudgeIdentity, JudgeReason, Probe, Reply, Verdict
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import Slots
+from adjudge.judges.room import is_cut_short, room
 from adjudge.judges.schema import UnparseableReply, decode, json_schema
 from adjudge.judges.server import OpenAIConfig, Received, Server
 from adjudge.prompts import PromptBook
@@ -164,6 +168,7 @@ class Trial:
         self._question = Probe.make()
         self._window = config.max_context
         self._seconds = 0.0
+        self.counted = 0  # tokens of its prompt, by the server
 
     async def verdict(self, timeout_s: float) -> Verdict:
         """The verdict; a server that has not answered within `timeout_s` is unreachable."""
@@ -193,11 +198,18 @@ class Trial:
         return self._judged(received.found, form, constrained, await self._server.models())
 
     async def _ask(self, form: Form, constrained: bool) -> Received:
+        retries = min(self._config.retries, _RETRIES)
         if self._config.free_text:
-            body = self._requests.free(self._question)
-        else:
-            body = self._requests.body(self._question, form, _PROBE_SEED, form.budgets[0], constrained)
-        return await self._server.send(body, min(self._config.retries, _RETRIES))
+            return await self._server.send(self._requests.free(self._question), retries)
+        budget = form.budgets[0]
+        body = self._requests.body(self._question, form, _PROBE_SEED, budget, constrained)
+        received = await self._server.send(body, retries)
+        here, anywhere = room_in(received, budget, body)
+        left = here or anywhere
+        if not self._requests.limits_tokens or left is None or left < form.least:
+            return received
+        body = self._requests.body(self._question, form, _PROBE_SEED, left, constrained)
+        return await self._server.send(body, retries)
 
     def _refused(self, received: Received) -> Verdict:
         status, said = received.status, " ".join(received.said.split())[:300]
@@ -215,17 +227,15 @@ class Trial:
     def _judged(self, found: Completion, form: Form, constrained: bool, listed: list[Model]) -> Verdict:
         """The verdict on a chat completion."""
         config = self._config
+        self.counted = found.usage.prompt_tokens
         own = [model for model in listed if _is_same(model.name, config.model)]
         self._window = window_of(listed, config)
         renamed = found.model != config.model and _is_same(found.model, config.model)
         if listed and not own and not renamed and len(listed) <= _CATALOGUE:
             names = ", ".join(model.name for model in listed)[:300]
             return self._bad("wrong_model", f"serves {names}; set judge: model to what it serves")
-        if (
-            config.max_context is not None
-            and found.usage.prompt_tokens + form.budgets[0] > config.max_context
-        ):
-            return self._bad("window_too_small", f"max_context is {config.max_context} tokens; {_ROOM}")
+        if self._window is not None and found.usage.prompt_tokens + form.least > self._window:
+            return self._bad("window_too_small", f"its window is {self._window} tokens; {_ROOM}")
         if found.refusal or found.finish_reason in ("content_filter", "refusal"):
             return self._bad("unusable", "declines the smallest question; use another model")
         text = said_by(found, config.thinking)
@@ -276,6 +286,13 @@ class Trial:
         )
 
 
+def room_in(received: Received, asked: int, body: bytes) -> tuple[int | None, int | None]:
+    """What a refusal of `body`, which asks for `asked` tokens, leaves for an answer: to this prompt, and to any."""
+    if received.status not in (400, 413, 422):
+        return None, None
+    return room(received.said, asked, len(body), received.status)
+
+
 def said_by(found: Completion, thinks: bool) -> str:
     """The words of a reply. A server may take all words of a model that does not think for its thoughts."""
     if found.text or thinks or found.finish_reason == "length":
@@ -291,14 +308,31 @@ _SCHEMA = "ignores the JSON schema of the request (response_format); use a serve
 
 def window_of(listed: list[Model], config: OpenAIConfig) -> int | None:
     """The most tokens of prompt and answer, by the server's list of models and `max_context`; None if neither says."""
-    own = [model.window for model in listed if _is_same(model.name, config.model)]
+    exact = [model.window for model in listed if model.name == config.model]
+    own = exact or [model.window for model in listed if _base(model.name) == _base(config.model)]
     return min((one for one in (config.max_context, *own[:1]) if one), default=None)
 
 
+_VERSION = re.compile(
+    r"[-@:._](?:\d{4}-\d{2}-\d{2}|\d{3,8}|v\d+(?:\.\d+)*|latest|\d+bit|i?q\d\w*|b?fp?(?:8|16|32)|int[48]|awq|gptq"
+    r"|gguf|mlx)(?![a-z0-9])"
+)
+
+
+def _base(name: str) -> str:
+    """A model's name without the folder before it."""
+    return name.lower().rstrip("/").rpartition("/")[2]
+
+
 def _is_same(name: str, model: str) -> bool:
-    """Whether two names may mean one model: with or without a folder before, or a version behind."""
-    one, other = (text.lower().rstrip("/").rpartition("/")[2] for text in (name, model))
-    return bool(one and other) and (one.startswith(other) or other.startswith(one))
+    """Whether two names may mean one model: with or without a folder before, or a version or the like behind."""
+    short, long = sorted((_base(name), _base(model)), key=len)
+    if not short or not long.startswith(short):
+        return False
+    place = len(short)
+    while found := _VERSION.match(long, place):
+        place = found.end()
+    return place == len(long)
 
 
 A = TypeVar("A", bound=Answer)
@@ -332,6 +366,9 @@ class OpenAIJudge:
             omitted=config.omit,
         )
         self._has_answered = False
+        self._window = config.max_context
+        self._most: int | None = None  # tokens of an answer, as the server has said
+        self._counts: set[int] = set()  # two of its counts of prompts, at most
 
     async def close(self) -> None:
         """Close the client's connections."""
@@ -340,7 +377,11 @@ class OpenAIJudge:
     async def probe(self, timeout_s: float = PROBE_SECONDS) -> tuple[Verdict, ...]:
         """The verdict on the server (adjudge.judges.judgment)."""
         trial = Trial(self._config, self._server, self._requests)
-        return (await trial.verdict(timeout_s),)
+        verdict = await trial.verdict(timeout_s)
+        if verdict.is_good:
+            self._window = verdict.window
+            self._note(trial.counted)
+        return (verdict,)
 
     async def window(self, timeout_s: float) -> int | None:
         """The most tokens of prompt and answer, as the server's list of models says within `timeout_s`; None if not."""
@@ -363,46 +404,73 @@ class OpenAIJudge:
     async def _answer(self, question: Question[A], seed: int) -> Reply[A]:
         """One answer; if it was cut off, the answer to the same request with more tokens."""
         if (published := self._requests.published(question)) is not None:
-            return self._reply(question, 0, await self._server.send(published))
+            return self._reply(question, await self._server.send(published))
         form = self._requests.form(question)
-        budget, more = form.budgets
-        reply = await self._ask(question, form, seed, budget)
+        if self._most is not None and self._most < form.budgets[1]:
+            form = self._requests.fitted(question, form, self._most) or form
+        form, reply = await self._ask(question, form, seed, form.budgets[0])
         if reply.reason != "answer_truncated":
             return reply
         if not self._requests.limits_tokens:
             return msgspec.structs.replace(reply, text=reply.text or CUT_OFF_UNLIMITED)
         if not reply.text and not self._config.thinking:
             return msgspec.structs.replace(reply, text=THOUGHT_UNASKED)
-        again = continued(reply, await self._ask(question, form, seed, more), form.budgets)
+        budget, more = form.budgets
+        if more <= budget:
+            return reply
+        _, longer = await self._ask(question, form, seed, more)
+        again = continued(reply, longer, form.budgets)
         if again.reason == "answer_truncated" and not again.text:
             return msgspec.structs.replace(again, text=MUCH_THOUGHT)
         return again
 
-    async def _ask(self, question: Question[A], form: Form, seed: int, budget: int) -> Reply[A]:
-        constrained = form.constrained
-        received = await self._server.send(self._requests.body(question, form, seed, budget, constrained))
-        if constrained and is_about_format(received.status, received.said):
-            refused = received.said
-            body = self._requests.body(question, form, seed, budget, constrained=False)
+    async def _ask(self, question: Question[A], form: Form, seed: int, budget: int) -> tuple[Form, Reply[A]]:
+        """The reply to a request for `budget` tokens, or for those that its refusal leaves; and the form asked in."""
+        body = self._requests.body(question, form, seed, budget, form.constrained)
+        received = await self._server.send(body)
+        here, anywhere = room_in(received, budget, body) if self._requests.limits_tokens else (None, None)
+        if (left := here or anywhere) is not None:
+            self._most = anywhere or self._most
+            is_more = budget > form.budgets[0]
+            fitted = (
+                None if is_more and left <= form.budgets[0] else self._requests.fitted(question, form, left)
+            )
+            if fitted is None:
+                return form, Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
+            form, budget = fitted, fitted.budgets[is_more]
+            _log.debug("%s leaves %d tokens for an answer", self._server.where, left)
+            body = self._requests.body(question, form, seed, budget, form.constrained)
             received = await self._server.send(body)
-            if received.is_good and form.constrained:
-                form.constrained = False
-                _log.warning("%s does not constrain %s", self._server.where, question.answer.__name__)
-                _log.debug("%s said: %s", self._server.where, refused)  # it may repeat the prompt
-        elif constrained and received.status in (400, 422) and self._may_be_the_format(received):
-            body = self._requests.body(question, form, seed, budget, constrained=False)
-            again = await self._server.send(body)
-            received = again if again.is_good else received
-        return self._reply(question, form.budgets[0], received)
+        received = await self._unconstrained(question, form, seed, budget, received)
+        return form, self._reply(question, received, form, len(body))
+
+    async def _unconstrained(
+        self, question: Question[A], form: Form, seed: int, budget: int, received: Received
+    ) -> Received:
+        """What was `received`, or what comes of the same request without its schema if that may have been refused."""
+        is_named = is_about_format(received.status, received.said)
+        if not form.constrained or not (is_named or self._may_be_the_format(received)):
+            return received
+        again = await self._server.send(self._requests.body(question, form, seed, budget, constrained=False))
+        if is_named and again.is_good and form.constrained:
+            form.constrained = False
+            _log.warning("%s does not constrain %s", self._server.where, question.answer.__name__)
+            _log.debug("%s said: %s", self._server.where, received.said)  # it may repeat the prompt
+        return again if is_named or again.is_good else received
 
     def _may_be_the_format(self, received: Received) -> bool:
         """Whether a refusal that names no format, nor anything else, may still be one of the schema."""
         status, said = received.status, received.said
-        return refused_parameter(status, said) is None and reason_of(status, said) == "judge_unsupported"
+        if status not in (400, 422) or refused_parameter(status, said) is not None:
+            return False
+        return reason_of(status, said) == "judge_unsupported"
 
-    def _reply(self, question: Question[A], budget: int, received: Received) -> Reply[A]:
+    def _reply(
+        self, question: Question[A], received: Received, form: Form | None = None, size: int = 0
+    ) -> Reply[A]:
+        """The reply to `question`, asked in `form` by a request of `size` bytes; without both, in its own words."""
         if received.is_good:
-            return self._read(question, budget, received)
+            return self._read(question, received, form, size)
         said, seconds = received.said, received.seconds
         if received.failure is not None:
             return Reply(reason=received.failure, text=said, seconds=seconds)
@@ -416,16 +484,38 @@ class OpenAIJudge:
             raise JudgeError(line, known.trouble)
         return Reply(reason=reason_of(received.status, said), text=said, seconds=seconds)
 
-    def _read(self, question: Question[A], budget: int, received: Received) -> Reply[A]:
+    def _read(self, question: Question[A], received: Received, form: Form | None, size: int) -> Reply[A]:
         found = received.found
         if found is None:
             return Reply(reason="judge_unparseable", text=received.said, seconds=received.seconds)
         self._has_answered = True
-        limit = self._config.max_context
-        if limit is not None and found.usage.prompt_tokens + budget > limit:
-            return Reply(reason="context_overflow", usage=found.usage, seconds=received.seconds)
+        self._note(found.usage.prompt_tokens)
+        if (dropped := self._dropped(question, found, form, size)) is not None:
+            return Reply(reason="context_overflow", text=dropped, usage=found.usage, seconds=received.seconds)
         text = said_by(found, self._config.thinking)
         return read_reply(question, text, found.finish_reason, found.usage, received.seconds, found.refusal)
+
+    def _note(self, counted: int) -> None:
+        """Remember a count of a prompt's tokens: a server that says the same of all prompts does not count."""
+        if len(self._counts) < _SEVERAL:
+            self._counts.add(counted)
+
+    def _dropped(self, question: Question[A], found: Completion, form: Form | None, size: int) -> str | None:
+        """Why the server cannot have read the whole prompt and answered within its window; None if it can."""
+        counted, window = found.usage.prompt_tokens, self._window
+        if window is not None and counted + max(found.usage.completion_tokens, 1) > window:
+            return f"a prompt of {counted:,} tokens leaves no room for an answer in a window of {window:,} tokens"
+        if form is None or question.context.media or len(self._counts) < _SEVERAL:
+            return None
+        if not is_cut_short(self._requests.prompt(question, form), size, counted):
+            return None
+        return (
+            f"the server counts {counted:,} tokens in a prompt that has more words: it drops what exceeds its window; "
+            f"{_ROOM}"
+        )
+
+
+_SEVERAL = 2
 
 
 def _changed(config: OpenAIConfig) -> str:

@@ -32,6 +32,7 @@ _BRACE = re.compile(r'\}|\{\s*["}]?')  # an object begins with a quote or ends a
 _END_TOKEN = re.compile(r"(?:</s>|<\|?[a-z_]{2,20}\|?>|<\uff5c[^<>]{2,30}\uff5c>)\s*$", re.IGNORECASE)
 _MOST_END_TOKENS = 4
 _FENCE = "```"
+_SHORTEST_ANALYSIS = 24
 
 
 class AnswerTypeError(TypeError):
@@ -196,6 +197,20 @@ def max_tokens(schema: Schema) -> int:
 def most_tokens(schema: Schema) -> int:
     """Tokens that no valid answer exceeds, not even one written in escapes (six characters) and spread over lines."""
     return 3 * max_tokens(schema)
+
+
+def shortened(schema: Schema, eighths: int) -> Schema:
+    """`schema` with every analysis cut to so many eighths of its length, and the same verdicts."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [shortened(option, eighths) for option in schema["anyOf"]]}
+    if "items" in schema:
+        return {**schema, "items": shortened(schema["items"], eighths)}
+    properties = {name: shortened(inner, eighths) for name, inner in schema.get("properties", {}).items()}
+    if "maxLength" in properties.get("analysis", ()):
+        analysis = properties["analysis"]
+        cut = max(analysis["maxLength"] * eighths // 8, min(analysis["maxLength"], _SHORTEST_ANALYSIS))
+        properties["analysis"] = {**analysis, "maxLength": cut}
+    return {**schema, "properties": properties} if properties else schema
 
 
 def _longest(node: Schema) -> int:

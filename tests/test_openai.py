@@ -370,10 +370,9 @@ async def test_context_beyond_the_window_is_an_overflow(status: int, message: st
 
 
 async def test_max_context_counts_prompt_and_answer() -> None:
-    needed = 100 + max_tokens(json_schema(Verdict, 3, True))
     async with MockOpenAI() as mock:
-        assert (await ask(mock.url, max_context=needed)).answer is not None
-        reply = await ask(mock.url, max_context=needed - 1)
+        assert (await ask(mock.url, max_context=120)).answer is not None
+        reply = await ask(mock.url, max_context=119)
     assert reply.reason == "context_overflow"
     assert reply.usage.prompt_tokens == 100
 

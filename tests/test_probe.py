@@ -99,7 +99,7 @@ async def test_window_must_hold_the_thinking() -> None:
         found = await verdict(mock.at("small-window"), thinking=True)
         assert found.trouble == "window_too_small"
         assert "thinking_tokens" in found.line
-        assert (await verdict(mock.url, max_context=120)).trouble == "window_too_small"
+        assert (await verdict(mock.url, max_context=105)).trouble == "window_too_small"
 
 
 async def test_cut_off_thinking_asks_for_more_thinking_tokens() -> None:
