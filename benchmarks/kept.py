@@ -28,6 +28,7 @@ __all__ = [
 NAMES = (
     "kernels",
     "leaderboard",
+    "growth_boards",
     "orchestration",
     "fetch",
     "store",

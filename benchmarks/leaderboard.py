@@ -27,16 +27,22 @@ AIM_SECONDS, AIM_BYTES = 10.0, 2e9  # for a million rows
 SYSTEMS, TASKS, QUICK_TASKS = 100, 10_000, 1_000
 
 
-def write_run(folder: Path, systems: int, tasks: int) -> None:
-    """A run folder of systems x tasks scores on a 0..1 scale, a twentieth of them unscored."""
+def write_run(
+    folder: Path, systems: int, tasks: int, *, metrics: int = 1, domains: int = 1, unscored: float = 0.05
+) -> None:
+    """A run folder of systems x tasks scores on a 0..1 scale, a share of them `unscored`.
+
+    With several `metrics` each is the headline of a table of its own; with several `domains` tasks are in turn of each.
+    """
     rng = np.random.default_rng(0)
     skill, difficulty = rng.normal(0.5, 0.05, systems), rng.normal(0, 0.1, tasks)
     values = np.round(skill[:, None] + difficulty + rng.normal(0, 0.1, (systems, tasks)), 4).ravel()
-    missing = rng.random(values.size) < 0.05
+    missing = rng.random(values.size) < unscored
     names = pa.array([f"system {i:03d}" for i in range(systems)])
     ids = pa.array([str(i) for i in range(tasks)])
     n = values.size
-    scores = pa.table(
+    heads = ["overall", *(f"overall_{number}" for number in range(2, metrics + 1))]
+    alone = pa.table(
         {
             "protocol": pa.array(["race"] * n),
             "system": names.take(pa.array(np.repeat(np.arange(systems), tasks))),
@@ -49,10 +55,17 @@ def write_run(folder: Path, systems: int, tasks: int) -> None:
             "reason": pa.array(np.where(missing, "judge_timeout", ""), mask=~missing),
         }
     )
-    pq.write_table(scores, folder / "scores.parquet", compression="zstd")
+    place = alone.schema.get_field_index("metric")
+    scores = [alone.set_column(place, "metric", pa.array([name] * n)) for name in heads]
+    pq.write_table(pa.concat_tables(scores), folder / "scores.parquet", compression="zstd")
     made_record(
-        {"race": (Metric(name="overall", headline=True, scale=100.0),)},
-        {str(i): TaskRecord("en", "") for i in range(tasks)},
+        {
+            "race": tuple(
+                Metric(name=name, headline=True, scale=100.0, table="" if place == 0 else name)
+                for place, name in enumerate(heads)
+            )
+        },
+        {str(i): TaskRecord("en", "" if domains == 1 else f"domain {i % domains}") for i in range(tasks)},
         names.to_pylist(),
     ).write(folder)
 

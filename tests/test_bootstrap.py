@@ -3,6 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from adjudge.scoring.kernels.base.arrays import KernelError
@@ -188,6 +190,29 @@ def test_ratio_of_sums_against_numpy() -> None:
     np.testing.assert_allclose(part.estimate, tops.sum(axis=1) / bottoms.sum(axis=1), rtol=1e-13)
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), systems=st.integers(2, 7), tasks=st.integers(1, 30), data=st.data())
+def test_ranks_among_some_systems_are_theirs_alone(
+    seed: int, systems: int, tasks: int, data: st.DataObject
+) -> None:
+    scores = _scores(systems, tasks, missing=0.0, seed=seed)
+    ranked = np.array(data.draw(st.lists(st.booleans(), min_size=systems, max_size=systems)))
+    found = bootstrap(scores, resamples=60, seed=seed).among(ranked)
+    if not ranked.any():
+        assert np.isnan(found.rank).all() and not found.rank_counts.any() and found.ranked == 0
+        return
+    alone = bootstrap(scores[ranked], resamples=60, seed=seed)
+    for name in ("n_used", "defined", "estimate", "standard_error", "percentile", "bca", "rank"):
+        np.testing.assert_allclose(getattr(found, name)[ranked], getattr(alone, name), rtol=1e-9)
+    assert (found.rank_counts[ranked][:, : ranked.sum()] == alone.rank_counts).all()
+    assert np.isnan(found.percentile[~ranked]).all() and not found.rank_counts[~ranked].any()
+    for mine, theirs in ((found.tau, alone.tau), (found.rho, alone.rho)):
+        assert mine.mean == pytest.approx(theirs.mean, nan_ok=True) and mine.resamples == theirs.resamples
+    np.testing.assert_allclose(
+        found.difference_interval[np.ix_(ranked, ranked)], alone.difference_interval, atol=1e-9
+    )
+
+
 def test_intervals_and_ranks_against_numpy_and_scipy() -> None:
     scores = _scores(9, 150)
     part = bootstrap_part(scores, first=0, count=2_000, seed=1)
@@ -304,7 +329,7 @@ def test_identical_systems_share_every_rank() -> None:
     assert result.difference_interval[0, 2].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("systems", [1, 2, 3, 8, 40])
+@pytest.mark.parametrize("systems", [1, 2, 3, 8, 40, 101])
 @pytest.mark.parametrize("values", [2, 4, 1_000])
 def test_tau_and_rho_with_ties_against_scipy(systems: int, values: int) -> None:
     generator = np.random.default_rng(systems * values)

@@ -218,7 +218,7 @@ def test_interval_of_the_mean_against_a_stratified_bootstrap() -> None:
     parts = [
         bootstrap_part(values, first=0, count=10_000, seed=seed) for seed, values in enumerate(groups, 1)
     ]
-    mine = merge([mean_of(parts)])
+    mine = merge([mean_of(parts, sum(part.means for part in parts))])
     weights = np.concatenate([np.full(values.shape[1], 1 / values.shape[1]) for values in groups])
     strata = np.concatenate([np.full(values.shape[1], place) for place, values in enumerate(groups)])
     theirs = bootstrap(

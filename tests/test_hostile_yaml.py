@@ -34,6 +34,7 @@ HOSTILE = {
     "beyond 64 bits": "select: {limit: 99999999999999999999999}\n",
     "beyond 63 bits": "select: {limit: 9223372036854775808}\n",
     "more than can be": "select: {limit: 9223372036854775807}\n",
+    "a limit that no report has": "report_limit: 500001\n",
     "a float beyond": "judge: {timeout_s: 1.0e+400}\n",
     "infinite": "max_cost: .inf\n",
     "no number": "max_cost: .nan\n",

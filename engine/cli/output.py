@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from adjudge.engine.config.redaction import printable, printable_json
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.runs.board import only_in_parquet
 from adjudge.engine.tables.markdown import as_markdown
 from adjudge.engine.tables.table import Table
 from adjudge.engine.tables.terminal import Terminal, on_terminal
@@ -65,7 +66,7 @@ def out() -> Terminal:
 def print_result(options: argparse.Namespace, result: object, people: Callable[..., None]) -> None:
     """Print a result by `people`, or as JSON where that was asked for."""
     if options.json:
-        sys.stdout.write(printable_json(result) + "\n")
+        sys.stdout.write(printable_json(result, only_in_parquet) + "\n")
     else:
         people(result)
 

@@ -11,7 +11,7 @@ value of a credential's variable are struck from them too, the last only if it i
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -151,9 +151,9 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
-def printable_json(value: object) -> str:
+def printable_json(value: object, enc_hook: Callable[[Any], Any] | None = None) -> str:
     """`value` as JSON; what would steer a terminal is escaped, which leaves the document equal."""
-    text = msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(value, enc_hook=enc_hook).decode()
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -31,7 +31,13 @@ from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Posi
 from adjudge.judges.plural import plural
 from adjudge.judges.published import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
-from adjudge.scoring.contract.protocol import Comparing, PublishedCalls, ScoringProtocol, expected
+from adjudge.scoring.contract.protocol import (
+    MAX_REPORT_CHARS,
+    Comparing,
+    PublishedCalls,
+    ScoringProtocol,
+    expected,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -342,8 +348,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Whether reports are scored one after the other, for debugging."""
     until_resolved: StopConfig | str | None = None
     """When the run may stop early: METRIC, METRIC:A,B, or a mapping."""
-    report_limit: Count | None = None
-    """Reports of more characters are report_too_large; rewards take it from the judge's window."""
+    report_limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_REPORT_CHARS)] | None = None
+    """At most 500,000, as by default. Longer reports are report_too_large; rewards take it from the judge's window."""
     max_questions: Count | None = None
     """The run stops when it has asked so many; the same command continues it."""
     max_cost: Positive | None = None

@@ -250,7 +250,7 @@ class Evaluator:
         recall: Recall | None = None,
     ) -> None:
         self._recall = recall
-        self.report_limit = min(report_limit or MAX_REPORT_CHARS, MAX_REPORT_CHARS)
+        self.report_limit = report_limit or MAX_REPORT_CHARS
         self.askers = askers
         self.reader = reader
         self._bench = bench

@@ -69,6 +69,7 @@ def write_space(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Pa
     readme.write_text(_readme(board, record), encoding="utf-8", errors="replace")
     yield readme
     yield from (out / name for name in _KEPT)
+    yield from sorted(out.glob("leaderboard.*.parquet"))
 
 
 def _readme(board: Leaderboard, record: RunRecord) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from adjudge.engine.config.redaction import without_logins
 from adjudge.engine.config.run import BoardConfig
@@ -16,6 +17,7 @@ from adjudge.judges.plural import plural
 __all__ = [
     "AXES",
     "FLAGGED_BELOW",
+    "MOST_PAIRS",
     "BestOf",
     "Corrected",
     "CorrectedDifference",
@@ -34,6 +36,7 @@ __all__ = [
     "RankStability",
     "Scatter",
     "Standing",
+    "only_in_parquet",
 ]
 
 
@@ -267,6 +270,10 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """All the detail of one metric. Pairs are in order of rank; `noise` is None unless the run had repeats.
 
+    Of more than MOST_PAIRS pairs, `pairs` are those of neighbours in rank and of each system with the best of its tier,
+    and `ranks` are left out: `every_pair` and `every_rank` have their columns and hold all, `more_pairs` says how many
+    are there alone. The two are written as Parquet and in no other form.
+
     `best_of` is empty unless some system has several samples of a task, `scatter` unless some has several samples or
     repeats. `by_task` has each system's values on `tasks`, None
     where nothing was scored; both are empty if there are too many.
@@ -281,6 +288,19 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     scatter: tuple[Scatter, ...] = ()
     tasks: tuple[str, ...] = ()
     by_task: dict[str, tuple[float | None, ...]] = {}
+    more_pairs: int = 0
+    every_pair: pa.Table | None = None
+    every_rank: pa.Table | None = None
+
+
+MOST_PAIRS = 5_000
+"""The most pairs of systems that a leaderboard lists for one metric."""
+
+
+def only_in_parquet(value: object) -> None:
+    """The `enc_hook` of encoders: nothing in the place of a table. Raises NotImplementedError for anything else."""
+    if not isinstance(value, pa.Table):
+        raise NotImplementedError(f"{type(value)} cannot be encoded")
 
 
 FROM_COMPARISONS = ("strength", "win_rate")

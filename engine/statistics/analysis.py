@@ -18,11 +18,11 @@ from adjudge.engine.runs.board import (
     Frontier,
     LeftOut,
     Noise,
-    RankShare,
     Scatter,
 )
 from adjudge.engine.runs.record import Spent
 from adjudge.engine.runs.scores import MetricRows, figure
+from adjudge.engine.statistics.listing import listed
 from adjudge.engine.statistics.placement import Claims
 from adjudge.engine.statistics.selection import Filled, worst_end
 from adjudge.scoring.contract.scorecard import Metric
@@ -132,9 +132,8 @@ def detail_of(
     """
     order = [int(row) for row in np.argsort(drawn.rank, kind="stable") if claims.ranked[row]]
     shown = filled.values.size <= MOST_CELLS
-    return Detail(
-        ranks=tuple(_ranks(filled, drawn, order)),
-        pairs=tuple(claims.in_order(filled.systems, order, sign)),
+    return msgspec.structs.replace(
+        listed(filled.systems, drawn, claims, order, sign=sign),
         frontiers=tuple(_frontiers(filled, drawn, sign, order, spent)),
         noise=noise,
         left_out=_left_out(filled, sign, order),
@@ -175,16 +174,6 @@ def noise_of(scores: pa.Table, protocol: str, metric: str) -> Noise | None:
         shares={str(name): share for name, share in found.share.items()},
         n_used=found.n_used,
     )
-
-
-def _ranks(filled: Filled, drawn: Bootstrap, order: Sequence[int]) -> list[RankShare]:
-    found = []
-    for row in order:
-        counts = drawn.rank_counts[row]
-        for place in np.flatnonzero(counts):
-            share = float(counts[place] / max(drawn.ranked, 1))
-            found.append(RankShare(filled.systems[row], 1 + int(place), share))
-    return found
 
 
 def _left_out(filled: Filled, sign: float, order: Sequence[int]) -> LeftOut | None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from adjudge.engine.config.metrics import Name, headlines, named
@@ -268,8 +267,7 @@ def _board(one: Measured, known: _Known, statistics: Statistics) -> MetricBoard:
     clip = filled.signed_clip(sign)
     own = statistics.resample(sign * filled.values, filled.denominators, known.seed, clip)
     ranked = ranked_among(filled, own.estimate)
-    among_ranked = np.where(ranked[:, None], sign * filled.values, np.nan)
-    drawn = own if ranked.all() else statistics.resample(among_ranked, filled.denominators, known.seed, clip)
+    drawn = own if ranked.all() else own.among(ranked)
     heads = one.name in known.ranking
     claims = Claims.of(filled, sign, ranked, bounded=heads)
     detail = None

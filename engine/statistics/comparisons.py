@@ -20,11 +20,11 @@ from adjudge.engine.runs.board import (
     FROM_COMPARISONS,
     Detail,
     MetricBoard,
-    RankShare,
     Standing,
 )
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.scores import codes, figure
+from adjudge.engine.statistics.listing import listed
 from adjudge.engine.statistics.placement import Claims, end_of, ranks_of, stability_of
 from adjudge.engine.store.scorecards import RIVAL
 from adjudge.judges.plural import plural
@@ -271,18 +271,7 @@ def _detail(found: Compared, drawn: Bootstrap, claims: Claims, standings: Sequen
     """The shares of ranks and the differences of strengths of ranked systems, with the comparisons behind them."""
     order = [found.systems.index(row.system) for row in standings if row.rank is not None]
     made = found.counted(found.answered)
-    shares = [
-        RankShare(found.systems[row], 1 + int(place), float(drawn.rank_counts[row, place] / drawn.ranked))
-        for row in order
-        for place in np.flatnonzero(drawn.rank_counts[row])
-    ]
-    pairs = [
-        msgspec.structs.replace(
-            one, n_used=round(float(made[found.systems.index(one.a), found.systems.index(one.b)]))
-        )
-        for one in claims.in_order(found.systems, order)
-    ]
-    return Detail(ranks=tuple(shares), pairs=tuple(pairs), frontiers=(), noise=None)
+    return listed(found.systems, drawn, claims, order, n_used=made)
 
 
 def _notes(

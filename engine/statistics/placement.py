@@ -28,7 +28,6 @@ from adjudge.engine.runs.board import (
     Group,
     Grouping,
     MetricBoard,
-    Pair,
     RankStability,
     Standing,
 )
@@ -49,7 +48,6 @@ from adjudge.scoring.kernels.resampling.bootstrap import (
     Bootstrap,
     BootstrapPart,
     RankAgreement,
-    among,
     bootstrap,
     bootstrap_part,
     clipped,
@@ -253,29 +251,6 @@ class Claims(msgspec.Struct, frozen=True):
         pairs = resampled(drawn.difference, drawn.difference_interval, tasks, alpha=alpha)
         return cls(ranked, pairs, *told_apart(pairs, ranked.size, alpha))
 
-    def in_order(self, systems: Sequence[str], order: Sequence[int], sign: float = 1.0) -> list[Pair]:
-        """Every pair of the systems in `order`, the earlier one first, with the signs that are displayed."""
-        place = {row: at for at, row in enumerate(order)}
-        tests = self.pairs
-        found: dict[tuple[int, int], Pair] = {}
-        for at, (first, second) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
-            if first not in place or second not in place:
-                continue
-            a, b = sorted((first, second), key=place.__getitem__)
-            turn = sign if a == first else -sign
-            ends = sorted((turn * float(tests.low[at]), turn * float(tests.high[at])))
-            found[place[a], place[b]] = Pair(
-                a=systems[a],
-                b=systems[b],
-                difference=figure(turn * float(tests.difference[at])),
-                low=figure(ends[0]),
-                high=figure(ends[1]),
-                p=figure(tests.p[at]),
-                holm=figure(self.holm[at]),
-                n_used=int(tests.n_used[at]),
-            )
-        return [found[one] for one in sorted(found)]
-
 
 def sign_of(one: Measured) -> float:
     """The factor that makes higher values of a metric the better ones."""
@@ -388,6 +363,7 @@ def stability_of(agreement: RankAgreement) -> RankStability:
 MOST_GROUPS = 30
 """The most groups of an attribute that nobody asked for."""
 
+_NO_MEANS = np.empty((0, 0))
 _DIGITS = re.compile(r"([0-9]+)")
 
 
@@ -424,7 +400,8 @@ def grouped(
     boards: dict[str, list[MetricBoard]] = {name: [] for name in sorted({*values.values(), ""}, key=_natural)}
     mean = []
     for one in metrics:
-        found: list[tuple[Filled, BootstrapPart]] = []
+        found: list[tuple[Filled, BootstrapPart]] = []  # without their means, of which only the sum is held
+        means: Floats = np.zeros(())
         every = {*one.among.tasks, *one.among.without_gold}
         for number, name in enumerate(boards, 1):
             chosen = {task for task in every if values.get(task, "") == name}
@@ -439,11 +416,12 @@ def grouped(
                 seed=drawing.seed + number,  # groups are drawn independently
             )
             part = clipped(drawn, filled.signed_clip(sign_of(one)))
-            found.append((filled, part))
             boards[name].append(_board(one, filled, part, len(chosen - {*filled.tasks})))
+            means = means + part.means
+            found.append((filled, msgspec.structs.replace(part, means=_NO_MEANS)))
         if len(found) > 1:
             over = _mean([filled for filled, _ in found])
-            part = mean_of([part for _, part in found])
+            part = mean_of([part for _, part in found], means)
             mean.append(_board(one, over, part, len(every) - len(over.tasks)))
     groups = (Group(name=name, metrics=tuple(found)) for name, found in boards.items() if found)
     return Grouping(attribute=attribute, groups=tuple(groups), mean=tuple(mean))
@@ -452,7 +430,7 @@ def grouped(
 def _board(one: Measured, filled: Filled, part: BootstrapPart, without_gold: int) -> MetricBoard:
     own = merge([part], level=CONFIDENCE)
     ranked = ranked_among(filled, own.estimate)
-    drawn = own if ranked.all() else merge([among(part, ranked)], level=CONFIDENCE)
+    drawn = own if ranked.all() else own.among(ranked)
     claims = Claims.of(filled, sign_of(one), ranked, bounded=False)
     return placed(one, filled, own, drawn, claims, without_gold)
 

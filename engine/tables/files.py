@@ -1,9 +1,12 @@
-"""A leaderboard's files: leaderboard.json, .csv, .parquet, .md and .html."""
+"""A leaderboard's files: leaderboard.json, .csv, .parquet, .md and .html.
+
+Where systems are too many to list every pair and every share of a rank, two more Parquet files hold them.
+"""
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adjudge.engine.errors import UsageError, unwritable
-from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing
+from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing, only_in_parquet
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.engine.tables.page import leaderboard_page
 from adjudge.fetchers.files import own_files, write_whole
@@ -36,11 +39,14 @@ def write_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     """Write the files into `folder`, in place of any there; return the path of the page. Raises UsageError."""
     out = Path(folder)
     files = {
-        "leaderboard.json": msgspec.json.format(msgspec.json.encode(board), indent=1),
+        "leaderboard.json": msgspec.json.format(
+            msgspec.json.encode(board, enc_hook=only_in_parquet), indent=1
+        ),
         "leaderboard.csv": _csv(board).encode("utf-8", "replace"),
         "leaderboard.parquet": _parquet(board),
         "leaderboard.md": leaderboard_markdown(board).encode("utf-8", "replace"),
         "leaderboard.html": leaderboard_page(board).encode(),
+        **dict(_every(board)),
     }
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -59,6 +65,32 @@ def write_own_leaderboard(board: Leaderboard, folder: str | Path) -> Path:
     except OSError as error:
         raise UsageError(f"out: {unwritable(error, folder)}") from error
     return Path(folder) / page.name
+
+
+def _every(board: Leaderboard) -> Iterator[tuple[str, bytes]]:
+    """The files with every pair and every share of a rank of the metrics whose systems are many, if there are any."""
+    many = [(metric, metric.detail) for metric in board.metrics if metric.detail and metric.detail.more_pairs]
+    for kind, column in (("pairs", "every_pair"), ("ranks", "every_rank")):
+        tables = [
+            _named(metric, table)
+            for metric, detail in many
+            if (table := getattr(detail, column)) is not None  # None in a leaderboard read from its JSON
+        ]
+        if tables:
+            yield f"leaderboard.{kind}.parquet", _written(pa.concat_tables(tables))
+
+
+def _named(metric: MetricBoard, table: pa.Table) -> pa.Table:
+    """`table` with the metric's names in its first columns."""
+    for name, said in (("metric", metric.metric), ("protocol", metric.protocol)):
+        table = table.add_column(0, name, pa.array([said] * len(table), pa.string()))
+    return table
+
+
+def _written(table: pa.Table) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(table, out, compression="zstd")
+    return out.getvalue()
 
 
 def _parquet(board: Leaderboard) -> bytes:
@@ -84,9 +116,7 @@ def _parquet(board: Leaderboard) -> bytes:
         for metric in metrics
         for row in metric.standings
     ]
-    out = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), out, compression="zstd")
-    return out.getvalue()
+    return _written(pa.Table.from_pylist(rows, _SCHEMA))
 
 
 def _csv(board: Leaderboard) -> str:

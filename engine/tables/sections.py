@@ -36,7 +36,7 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     detail = head.detail
     if detail is None:
         return []
-    tables = [_ranks(detail), _pairs(detail, head.scale), *_left_out(detail)]
+    tables = [*([_ranks(detail)] if detail.ranks else []), _pairs(detail, head.scale), *_left_out(detail)]
     tables += [*_samples(head, detail), *_cost(head, board, detail)]
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
@@ -95,7 +95,13 @@ def _pairs(detail: Detail, scale: float) -> Table:
         kind="pairs",
         title="Pairwise differences",
         note="Of the numbers that rank. Where at most 12 tasks differ, p counts all ways to flip the signs of their "
-        "differences, else it is Student's; Holm corrects it for the number of pairs.",
+        "differences, else it is Student's; Holm corrects it for the number of pairs."
+        + (
+            f" Each system with the next and with the best of its tier; {detail.more_pairs:,} other pairs are in "
+            "leaderboard.pairs.parquet, and the distribution of ranks in leaderboard.ranks.parquet."
+            if detail.more_pairs
+            else ""
+        ),
         names=("system", "minus", "difference", "interval", "p", "Holm p", "tasks"),
         rows=tuple(
             (

@@ -329,24 +329,15 @@ _TILE = 512  # resamples fitted at a time
 
 
 class Tournament(msgspec.Struct, frozen=True):
-    """The `strength` and the `share` of wins of S systems, with the resamples of each as `parts`."""
+    """The `strength` and the `share` of wins of S systems."""
 
     strength: Bootstrap
     share: Bootstrap
-    parts: tuple[BootstrapPart, BootstrapPart]
 
     def only(self, systems: ArrayLike) -> "Tournament":
         """The same strengths with ranks and tiers among these `systems` [S] alone; all else of the others is NaN."""
         kept = np.asarray(systems, np.bool_)
-        parts = [
-            msgspec.structs.replace(
-                part,
-                estimate=np.where(kept, part.estimate, np.nan),
-                means=np.where(kept[:, None], part.means, np.nan),
-            )
-            for part in self.parts
-        ]
-        return _merged(parts[0], parts[1], self.strength.level)
+        return Tournament(self.strength.among(kept), self.share.among(kept))
 
 
 def tournament(
@@ -378,16 +369,12 @@ def tournament(
         share[:, lanes] = shares_against(fitted, baseline).T
     n_used = games.any(axis=2).sum(axis=0, dtype=np.int64)
 
+    # Intervals without BCa's acceleration, which strengths are too nearly symmetric to need.
     own, others = (
-        BootstrapPart(seed, 0, tasks, n_used, estimate, np.zeros(systems), resampled)
+        merge([BootstrapPart(seed, 0, tasks, n_used, estimate, np.zeros(systems), resampled)], level=level)
         for estimate, resampled in ((full.strength, strength), (shares_against(full, baseline), share))
     )
-    return _merged(own, others, level)
-
-
-def _merged(strength: BootstrapPart, share: BootstrapPart, level: float) -> Tournament:
-    """Intervals without BCa's acceleration, which strengths are too nearly symmetric to need."""
-    return Tournament(merge([strength], level=level), merge([share], level=level), (strength, share))
+    return Tournament(own, others)
 
 
 def shares_against(found: Strengths, baseline: int | None) -> Floats:

@@ -235,7 +235,7 @@ class BootstrapPart(msgspec.Struct, frozen=True):
 
 
 class Bootstrap(msgspec.Struct, frozen=True):
-    """The statistic of every system and pair with its uncertainty; arrays follow the order of the systems.
+    """The statistic of every system with its uncertainty; arrays follow the order of the systems.
 
     NaN means undefined: no estimate without a task, no interval from fewer than two tasks.
     Higher is better: rank 1 is the highest estimate.
@@ -243,8 +243,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
     n_tasks: tasks resampled, those with a score of any system. n_used[S]: those with the system's own.
     resamples: how many. defined[S]: in how many of them the system has a mean.
     estimate[S], standard_error[S]; percentile[S, 2], bca[S, 2]: intervals at `level`.
-    difference[S, S]: estimate of the row minus that of the column; difference_interval[S, S, 2]: percentile,
-    each mean over its own tasks (restrict the scores to common tasks for a strictly paired difference).
+    means[S, B]: the statistic of every resample. Only `difference_interval` reads all pairs of them.
     rank[S]: midranks. rank_counts[S, S]: in how many resamples the rank was 1 to S, equals sharing the best (1, 1, 3).
     ranked: resamples in which every system with an estimate has a mean; only they are ranked.
     tau, rho: Kendall's tau-b and Spearman's rho of the resampled with the full ranking.
@@ -252,7 +251,6 @@ class Bootstrap(msgspec.Struct, frozen=True):
 
     seed: int
     level: float
-    resamples: int
     n_tasks: int
     n_used: Integers
     defined: Integers
@@ -260,8 +258,54 @@ class Bootstrap(msgspec.Struct, frozen=True):
     standard_error: Floats
     percentile: Floats
     bca: Floats
-    difference: Floats
-    difference_interval: Floats
+    means: Floats
+    rank: Floats
+    rank_counts: Integers
+    ranked: int
+    tau: RankAgreement
+    rho: RankAgreement
+
+    @property
+    def resamples(self) -> int:
+        """How many there are."""
+        return int(self.means.shape[1])
+
+    @property
+    def difference(self) -> Floats:
+        """Estimate of the row minus that of the column, `[S, S]`."""
+        return self.estimate[:, None] - self.estimate[None, :]
+
+    @property
+    def difference_interval(self) -> Floats:
+        """Percentile intervals of the differences, `[S, S, 2]`, computed when asked for: of all pairs, in S^2 B steps.
+
+        Each mean is over its own tasks (restrict the scores to common tasks for a strictly paired difference).
+        """
+        found = difference_intervals(self.means, self.level)
+        single = self.n_used < 2  # one task says nothing of the spread
+        found[single] = found[:, single] = np.nan
+        return found
+
+    def among(self, ranked: Flags) -> "Bootstrap":
+        """As if only the systems that are `ranked` [S] had scores."""
+        rows = ranked[:, None]
+        estimate, means = np.where(ranked, self.estimate, np.nan), np.where(rows, self.means, np.nan)
+        return msgspec.structs.replace(
+            self,
+            n_used=np.where(ranked, self.n_used, 0),
+            defined=np.where(ranked, self.defined, 0),
+            estimate=estimate,
+            standard_error=np.where(ranked, self.standard_error, np.nan),
+            percentile=np.where(rows, self.percentile, np.nan),
+            bca=np.where(rows, self.bca, np.nan),
+            means=means,
+            **_ranked(estimate, means, self.level)._asdict(),
+        )
+
+
+class _Ranked(NamedTuple):
+    """What `Bootstrap` says of ranks."""
+
     rank: Floats
     rank_counts: Integers
     ranked: int
@@ -361,17 +405,6 @@ def merge(
     return _summary(held, held.means, level, threads)
 
 
-def among(part: BootstrapPart, ranked: Flags) -> BootstrapPart:
-    """`part` as if only the systems that are `ranked` [S] had scores."""
-    return msgspec.structs.replace(
-        part,
-        n_used=np.where(ranked, part.n_used, 0),
-        estimate=np.where(ranked, part.estimate, np.nan),
-        acceleration=np.where(ranked, part.acceleration, 0.0),
-        means=np.where(ranked[:, None], part.means, np.nan),
-    )
-
-
 def clipped(part: BootstrapPart, clip: tuple[float, float] | None) -> BootstrapPart:
     """`part` with its estimates and means held between the ends of `clip`."""
     if clip is None:
@@ -381,8 +414,10 @@ def clipped(part: BootstrapPart, clip: tuple[float, float] | None) -> BootstrapP
     )
 
 
-def mean_of(groups: Sequence[BootstrapPart]) -> BootstrapPart:
+def mean_of(groups: Sequence[BootstrapPart], means: Floats) -> BootstrapPart:
     """The mean over `groups` of tasks, each drawn by itself with a seed of its own; all count the same.
+
+    `means` is the sum of theirs, which are not read, so that those of many groups need not be held together.
 
     A system without an estimate in a group has none, and one with a single task in a group has no interval: nothing is
     known of the spread there. Its `acceleration` is 0.
@@ -394,7 +429,7 @@ def mean_of(groups: Sequence[BootstrapPart]) -> BootstrapPart:
         n_used=np.min([group.n_used for group in groups], axis=0),
         estimate=np.mean([group.estimate for group in groups], axis=0),
         acceleration=np.zeros_like(groups[0].acceleration),
-        means=np.asarray(sum(group.means for group in groups) / len(groups)),
+        means=np.asarray(means / len(groups)),
     )
 
 
@@ -416,16 +451,9 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
         if n > 1:
             errors[system] = np.std(values, ddof=1)
     percentile[single] = bca[single] = errors[single] = np.nan
-    difference_interval = difference_intervals(means, level, threads)
-    difference_interval[single] = difference_interval[:, single] = np.nan
-    present = np.flatnonzero(~np.isnan(estimate))
-    ranking = rankings(estimate[present], means[present], threads)
-    rank_counts = np.zeros((estimate.size, estimate.size), dtype=np.int64)
-    rank_counts[present, : ranking.counts.shape[1]] = ranking.counts
     return Bootstrap(
         seed=source.seed,
         level=level,
-        resamples=means.shape[1],
         n_tasks=source.n_tasks,
         n_used=n_used,
         defined=defined,
@@ -433,11 +461,20 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
         standard_error=errors,
         percentile=percentile,
         bca=bca,
-        difference=estimate[:, None] - estimate[None, :],
-        difference_interval=difference_interval,
+        means=means,
+        **_ranked(estimate, means, level, threads)._asdict(),
+    )
+
+
+def _ranked(estimate: Floats, means: Floats, level: float, threads: int | None = None) -> _Ranked:
+    present = np.flatnonzero(~np.isnan(estimate))
+    ranking = rankings(estimate[present], means[present], threads)
+    counts = np.zeros((estimate.size, estimate.size), dtype=np.int64)
+    counts[present, : ranking.counts.shape[1]] = ranking.counts
+    return _Ranked(
         rank=descending_midranks(estimate),
-        rank_counts=rank_counts,
-        ranked=int(rank_counts[present[0]].sum()) if present.size else 0,
+        rank_counts=counts,
+        ranked=int(counts[present[0]].sum()) if present.size else 0,
         tau=_rank_agreement(ranking.tau, level),
         rho=_rank_agreement(ranking.rho, level),
     )

@@ -27,6 +27,7 @@ from adjudge.scoring.kernels.base.arrays import (
 )
 
 _TILE = 128  # resamples transposed at a time
+_RUN = 16  # systems sorted by insertion
 
 
 class Rankings(NamedTuple):
@@ -91,6 +92,47 @@ def _insert(values: Floats, systems: Integers, floors: Integers) -> int:
 
 
 @compiled
+def _sort(values: Floats, systems: Integers, left_values: Floats, left_systems: Integers) -> int:
+    """As `_insert` with floors of 0, in n log n steps: runs of `_RUN` are sorted so and merged. Two are scratch."""
+    n = values.size
+    exchanges = 0
+    for begin in range(0, n, _RUN):
+        for start in range(begin + 1, min(begin + _RUN, n)):
+            value, system = values[start], systems[start]
+            place = start
+            while place > begin and values[place - 1] < value:
+                values[place] = values[place - 1]
+                systems[place] = systems[place - 1]
+                place -= 1
+            values[place] = value
+            systems[place] = system
+            exchanges += start - place
+    width = _RUN
+    while width < n:
+        for begin in range(0, n - width, 2 * width):
+            middle, end = begin + width, min(begin + 2 * width, n)
+            if values[middle - 1] >= values[middle]:
+                continue
+            for k in range(width):
+                left_values[k] = values[begin + k]
+                left_systems[k] = systems[begin + k]
+            left, right, place = 0, middle, begin
+            while left < width:
+                if right < end and values[right] > left_values[left]:
+                    values[place] = values[right]
+                    systems[place] = systems[right]
+                    exchanges += width - left
+                    right += 1
+                else:
+                    values[place] = left_values[left]
+                    systems[place] = left_systems[left]
+                    left += 1
+                place += 1
+        width *= 2
+    return exchanges
+
+
+@compiled
 def _tied_pairs(values: Floats, floors: Integers) -> int:
     """Pairs of equal neighbours' runs in sorted `values`; a run ends where the floor changes."""
     pairs = 0
@@ -107,7 +149,8 @@ def _rank_one(
     values: Floats,
     systems: Integers,
     group_starts: Integers,
-    whole: Integers,
+    spare: Floats,
+    spare_systems: Integers,
     full: Integers,
     counts: Integers,
 ) -> tuple[float, float]:
@@ -125,7 +168,7 @@ def _rank_one(
     if tied_in_full > 0:
         _insert(values, systems, group_starts)
         tied_in_both = _tied_pairs(values, group_starts)
-    discordant = _insert(values, systems, whole)
+    discordant = _sort(values, systems, spare, spare_systems)
     tied_here, squares_here, squares_full, products = 0, 0, 0, 0
     begin = 0
     while begin < n:
@@ -159,7 +202,7 @@ def _rank_resamples(
     rows = np.empty((_TILE, n))
     undefined = np.empty(_TILE, dtype=np.bool_)
     systems = np.empty(n, dtype=np.int64)
-    whole = np.zeros(n, dtype=np.int64)
+    spare, spare_systems = np.empty(n), np.empty(n, dtype=np.int64)
     full = np.empty(n, dtype=np.int64)
     size = np.zeros(n, dtype=np.int64)
     for place in range(n):
@@ -175,7 +218,9 @@ def _rank_resamples(
                 undefined[k] |= np.isnan(means[place, tile + k])
         for k in range(width):
             if not undefined[k]:
-                tau[tile + k], rho[tile + k] = _rank_one(rows[k], systems, group_starts, whole, full, counts)
+                tau[tile + k], rho[tile + k] = _rank_one(
+                    rows[k], systems, group_starts, spare, spare_systems, full, counts
+                )
 
 
 TIE_SHARE = 1e-12
