@@ -4,7 +4,8 @@ Two readings are laid side by side. The body is what the page shows, less naviga
 what trafilatura takes for the article; it knows best where an article begins and ends, and drops much of what stands
 within: figures, captions, fact boxes, times. So the text runs from the first line of the body that is of the main text
 to the last one, with the short stretches between them. Where the main text is a small part of the body, the page is
-no article, and the body is its text: lists, threads, shops.
+no article, and the body is its text: lists, threads, shops. A page that calls itself an article may be one above far
+more comments.
 """
 
 import re
@@ -28,8 +29,13 @@ _AROUND = (
     *("footer:not(article footer)", "header:not(article header):not(main header)"),
 )
 _BESIDE = "aside:not(article aside)"
-# Of the body; an article's main text is more.
-_ARTICLE = 0.5
+# Of the body; an article's main text is more. Those of pages that call themselves articles have comments below.
+_ARTICLE, _CALLED_ARTICLE = 0.5, 0.1
+_CALLS = re.compile(
+    r"""<meta\s[^<>]{0,200}?(?:property=["']?og:type\b[^<>]{0,200}?content=["']?article\b"""
+    r"""|content=["']?article["']?\s[^<>]{0,200}?property=["']?og:type\b)""",
+    re.I,
+)
 # Characters of a body that may be no more than a line about cookies or scripts.
 _SHORT = 2_000
 # A line is of the main text if so many of its pairs of words are in it, and it has so many words.
@@ -53,7 +59,8 @@ def text_of(source: str, extractor: Extractor) -> str:
     body = _body(page)
     if extractor == "trafilatura" and len(source) <= MAX_FOR_TRAFILATURA:
         main = _trafilatura(source)
-        text = _stretch(body, main) if len(main) >= _ARTICLE * len(body) else body
+        least = _CALLED_ARTICLE if _CALLS.search(source) else _ARTICLE
+        text = _stretch(body, main) if len(main) >= least * len(body) else body
     else:
         text = _fuller(_resiliparse(page, main_content=True), body)
     return text or _stated(source)

@@ -85,6 +85,25 @@ def test_what_stands_within_an_article_is_kept(markup: str, said: list[str]) -> 
     assert "Home page" not in found and "rights reserved" not in found
 
 
+@pytest.mark.parametrize(
+    "called",
+    [
+        '<meta property="og:type" content="article">',
+        "<meta content=article property=og:type>",
+        "<meta data-rh='true' property='og:type' content='Article' />",
+    ],
+)
+def test_article_above_many_comments_is_read_without_them(called: str) -> None:
+    said = (" ".join(f"word{n}of{m}" for m in range(12)) for n in range(40))
+    comments = "".join(f"<div class=comment><b>A reader</b><p>{one}</p></div>" for one in said)
+    page = (
+        f"<html><head>{called}</head><body><article><h1>Book</h1>{BEFORE}</article>{comments}</body></html>"
+    )
+    assert "level 8" in text(page.encode()) and "word9of9" not in text(page.encode())
+    other = page.replace("article>", "div>").replace(called, "<meta property=og:type content=website>")
+    assert "word9of9" in text(other.encode())
+
+
 def test_correction_at_the_end_is_kept() -> None:
     assert "not in May" in text(
         article("", "<footer><p>Correction: it ended in June, not in May.</p></footer>")

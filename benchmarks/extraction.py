@@ -1,0 +1,137 @@
+"""How much of a page's content its text keeps, by kind of page, beside trafilatura and resiliparse alone.
+
+    python -m benchmarks.extraction FOLDER [--quick] [--json]
+
+FOLDER holds a split of the Web Content Extraction Benchmark (WCXB, CC BY 4.0,
+github.com/Murrough-Foley/web-content-extraction-benchmark), which is not shipped: `html/NAME.html.gz` and
+`ground-truth/NAME.json`. Precision, recall and F1 are of words, counted as often as they occur, as that benchmark's
+`evaluate.py` counts them, and are means over the pages. A sentence of the content is lost if less than 0.8 of its pairs
+of neighbouring words are in the text; only those of six words and more count. --quick: every tenth page.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import msgspec
+import trafilatura
+from resiliparse.extract.html2text import extract_plain_text
+
+from adjudge.fetchers.extract import decode, extract
+from adjudge.fetchers.process import Extractor, Unreadable
+from benchmarks.timing import Row, alone, table
+
+Measures = dict[str, float]
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_LEAST_WORDS, _KEPT = 6, 0.8
+
+
+def _ours(extractor: Extractor, body: bytes) -> str:
+    try:
+        return extract(body, "text/html", extractor).text
+    except Unreadable:
+        return ""
+
+
+def _trafilatura(body: bytes) -> str:
+    return trafilatura.extract(decode(body, "text/html")) or ""
+
+
+def _resiliparse(body: bytes) -> str:
+    return str(extract_plain_text(decode(body, "text/html"), main_content=True))
+
+
+OURS, OURS_FAST = "adjudge", "adjudge, fast"
+SIDES: dict[str, Callable[[bytes], str]] = {
+    OURS: partial(_ours, "trafilatura"),
+    OURS_FAST: partial(_ours, "fast"),
+    "trafilatura": _trafilatura,
+    "resiliparse": _resiliparse,
+}
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def measures(text: str, content: str) -> Measures:
+    """Precision, recall, F1 of `text`, and the share of sentences of `content` that it lost."""
+    found, due = Counter(words(text)), Counter(words(content))
+    both = (found & due).total()
+    precision = both / found.total() if found else 0.0
+    recall = both / due.total()
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    pairs = set(pairwise(words(text)))
+    sentences = [own for own in map(words, _SENTENCE_END.split(content)) if len(own) >= _LEAST_WORDS]
+    lost = [own for own in sentences if sum(map(pairs.__contains__, pairwise(own))) < _KEPT * (len(own) - 1)]
+    return {"precision": precision, "recall": recall, "F1": f1} | (
+        {"sentences lost": len(lost) / len(sentences)} if sentences else {}
+    )
+
+
+def measured(truth: Path) -> tuple[str, dict[str, Measures]] | None:
+    """The kind of a page and the measures of each side; None for a page without content."""
+    said: dict[str, Any] = json.loads(truth.read_bytes())
+    content = said["ground_truth"].get("main_content") or ""
+    if not words(content):
+        return None
+    kind = said["_internal"]["page_type"]["primary"]
+    body = gzip.decompress((truth.parent.parent / "html" / f"{truth.stem}.html.gz").read_bytes())
+    return "collection" if kind == "category" else kind, {
+        name: measures(side(body), content) for name, side in SIDES.items()
+    }
+
+
+def rows(folder: Path, quick: bool) -> Iterator[Row]:
+    """Each measure by kind of page: ours alone, beside both others, and as the fast extractor gives it."""
+    truths = sorted((folder / "ground-truth").glob("*.json"))[:: 10 if quick else 1]
+    by_kind: dict[str, list[dict[str, Measures]]] = defaultdict(list)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for found in filter(None, pool.map(measured, truths, chunksize=8)):
+            by_kind[found[0]].append(found[1])
+    for kind, pages in sorted(by_kind.items(), key=lambda item: -len(item[1])):
+        for measure in ("precision", "recall", "F1", "sentences lost"):
+            means = {
+                side: fmean([page[side][measure] for page in pages if measure in page[side]] or [0.0])
+                for side in SIDES
+            }
+            for peer in ("trafilatura", "resiliparse"):
+                ratio = means[OURS] / means[peer] if means[peer] else None
+                yield Row(f"{kind}: {measure}", means[OURS], means[peer], peer, ratio, "", len(pages), 1)
+            yield alone(f"{kind}: {measure}, fast", means[OURS_FAST], "", n=len(pages))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.extraction",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, help="a split of the benchmark: html/ and ground-truth/")
+    parser.add_argument("--quick", action="store_true", help="every tenth page")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    options = parser.parse_args()
+    if not (options.folder / "ground-truth").is_dir():
+        print(f"{options.folder}: no ground-truth folder in it", file=sys.stderr)
+        return 2
+    found = list(rows(options.folder, options.quick))
+    if options.json:
+        print(msgspec.json.format(msgspec.json.encode(found)).decode())
+    else:
+        print("\n".join(table(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
