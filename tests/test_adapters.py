@@ -36,7 +36,9 @@ def config(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory) -> Path:
-    return world(tmp_path_factory.mktemp("bad"), judge=FAILING, reward={"metric": "score_clipped"})
+    return world(
+        tmp_path_factory.mktemp("bad"), judge=FAILING, reward={"metric": "score_clipped", "deadline_s": 0.5}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +221,7 @@ class TestClient:
     def test_missing_hanging_or_refusing_server_is_reported(self, config, monkeypatch):
         with RewardClient("http://127.0.0.1:9") as client:
             (found,) = client.score_sync([{"task_id": "0", "text": TEXT}], deadline=0.3)
-            assert (found.value, found.reason) == (None, "judge_unavailable")
+            assert (found.value, found.reason) == (None, "server_unreachable")
         with reward_server(config, token="right") as (address, _):
             monkeypatch.setenv("ADJUDGE_TOKEN", "wrong")
             with RewardClient(address) as client, pytest.raises(RewardError, match="401"):

@@ -381,7 +381,7 @@ class TestCauses:
             wrong = served(mock) | {"url": mock.url.replace("/v1", "/v2")}
             for folder, judge in (("a", nowhere), ("b", wrong)):
                 async with open_rewards(rewarded(tmp_path / folder, judge)) as scorer:
-                    found = await scorer.score(batch(2, 2))
+                    found = await scorer.score(batch(2, 2), deadline=2.0)
                     assert {(reward.value, reward.reason) for reward in found} == {
                         (None, "judge_unavailable")
                     }

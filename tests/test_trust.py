@@ -141,27 +141,62 @@ def test_dead_server_of_four_is_left_out_by_name() -> None:
     assert servers["c"].asked == 0 and min(servers[name].asked for name in "abd") > 0
 
 
-def test_standby_never_waits_for_a_judge_that_is_down() -> None:
+def test_standby_waits_for_a_judge_that_is_away() -> None:
+    """Questions wait until it is back, however long; probes are rare until one waits, and then frequent."""
     server, said = Server(lambda now: now > 100), []
 
     async def main():
         trust = RewardTrust(server, PATIENCE, said.append)
         judge = Gate(server, trust=trust)
         loop = asyncio.get_running_loop()
-        first = await judge.answer(Probe.make(), Asked(key=bytes(16)))
-        assert first is NOT_ASKED and loop.time() == 0 and "no connection" in trust.trouble
-        await asyncio.sleep(200)
-        assert trust.trouble is None
-        second = await judge.answer(Probe.make(), Asked(key=bytes(16)))
+        trust.start()
+        await asyncio.sleep(90)
+        assert "no connection" in trust.trouble and len(server.probed) < 8
+        reply = await judge.answer(Probe.make(), Asked(key=bytes(16)))
+        assert trust.trouble is None and loop.time() < 103
         await judge.close()
-        return second
+        return reply
 
     assert run(main()) == YES
     assert [line.rpartition(";")[2] for line in said] == [
-        " rewards are judge_unavailable until the judge can be used",
+        " rewards are judge_unavailable when their time is up",
         "judge m: can be used again",
     ]
-    assert len(server.probed) < 10
+    assert len(server.probed) < 25
+
+
+def test_standby_asks_again_what_an_outage_cut_off() -> None:
+    server = Server(lambda now: not 10 < now < 50, latency=20)
+
+    async def main():
+        trust = RewardTrust(server, PATIENCE, lambda line: None)
+        judge = Gate(server, trust=trust)
+        reply = await judge.answer(Probe.make(), Asked(key=bytes(16)))
+        assert 60 < asyncio.get_running_loop().time() < 80 and 0 < trust.seconds <= 20
+        await judge.close()
+        return reply
+
+    assert run(main()) == YES and server.asked == 2
+
+
+def test_standby_does_not_wait_for_another_model() -> None:
+    class Wrong(Server):
+        async def probe(self, timeout_s=60.0):
+            self.probed.append(self.now)
+            return (Verdict(where="here", trouble="wrong_model", line="here: serves another"),)
+
+    server = Wrong()
+
+    async def main():
+        trust = RewardTrust(server, PATIENCE, lambda line: None)
+        judge = Gate(server, trust=trust)
+        for _ in range(3):
+            assert await judge.answer(Probe.make(), Asked(key=bytes(16))) is NOT_ASKED
+        assert asyncio.get_running_loop().time() == 0 and "serves another" in trust.trouble
+        await judge.close()
+
+    run(main())
+    assert server.asked == 0
 
 
 def test_standby_doubts_a_judge_that_is_silent() -> None:
@@ -176,7 +211,10 @@ def test_standby_doubts_a_judge_that_is_silent() -> None:
         asking = asyncio.ensure_future(judge.answer(Probe.make(), Asked(key=bytes(16))))
         await asyncio.sleep(5)
         assert trust.trouble is not None
-        assert await judge.answer(Probe.make(), Asked(key=bytes(16))) is NOT_ASKED
+        late = asyncio.ensure_future(judge.answer(Probe.make(), Asked(key=bytes(16))))
+        await asyncio.sleep(50)
+        assert not late.done()
+        late.cancel()
         asking.cancel()
         await judge.close()
 

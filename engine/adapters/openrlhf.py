@@ -4,7 +4,8 @@
     --reward.remote_url http://127.0.0.1:8300/get_reward
 
 Tensors cannot hold None, and after an Exception OpenRLHF continues without a reward; so a failed reward ends the step,
-unless ADJUDGE_ON_FAILURE is a number. ADJUDGE_METRICS names the metrics for its logs, separated by commas.
+unless ADJUDGE_ON_FAILURE is a number or `group_mean`. ADJUDGE_METRICS names the metrics for its logs, separated by
+commas.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Any
 
 from adjudge.engine.adapters.source import (
     Source,
-    number,
+    numbers,
     numbers_of,
     open_source,
     rollout,
@@ -51,6 +52,6 @@ def reward_func(
         rewards = open_source(source).score_sync(items, deadline=seconds(deadline)) if items else []
         metrics = [name for name in os.environ.get(METRICS, "").split(",") if name]
         logs = [{"failed": float(reward.value is None), **numbers_of(reward, metrics)} for reward in rewards]
-        values = torch.tensor([number(reward) for reward in rewards], dtype=torch.float32)
+        values = torch.tensor(numbers(items, rewards), dtype=torch.float32)
         extra = {name: torch.tensor([log[name] for log in logs]) for name in ("failed", *metrics)}
         return {"rewards": values, "scores": values, "extra_logs": extra}

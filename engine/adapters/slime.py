@@ -3,9 +3,9 @@
     --custom-rm-path adjudge.engine.adapters.slime.reward            with ADJUDGE_REWARDS set
     --rm-type remote_rm --rm-url http://127.0.0.1:8300/reward
 
-slime does not support missing rewards: a failed one raises at once. If ADJUDGE_ON_FAILURE is a number, that number is
-the reward, and the sample is left out of the loss (`remove_sample`). Metrics and reasons are in `metadata["adjudge"]`
-of the sample, where slime's rollout dumps and log functions see them.
+slime does not support missing rewards: a failed one raises at once. If ADJUDGE_ON_FAILURE is a number, or `group_mean`
+with --group-rm, that is the reward, and the sample is left out of the loss (`remove_sample`). Metrics and reasons are
+in `metadata["adjudge"]` of the sample, where slime's rollout dumps and log functions see them.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjudge.engine.adapters.source import Turns, number, open_source, rollout, seconds, step_among
+from adjudge.engine.adapters.source import Turns, numbers, open_source, rollout, seconds, step_among
 from adjudge.engine.rewards.reward import Item, Reward, labelled
 
 __all__ = ["Sample", "reward"]
@@ -42,7 +42,9 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
     step = step_among(*(version for each in samples for version in each.weight_versions))
     items = [_item(each) for each in samples]
     rewards = await open_source(None).score(items, deadline=seconds(None), step=step)
-    values = [_settled(each, found) for each, found in zip(samples, rewards, strict=True)]
+    values = numbers(items, rewards)
+    for each, found in zip(samples, rewards, strict=True):
+        _note(each, found)
     return values if isinstance(sample, Sequence) else values[0]
 
 
@@ -52,10 +54,8 @@ def _item(sample: Sample) -> Item:
     return rollout(sample.response, prompt=sample.prompt, row=row, truncated=truncated)
 
 
-def _settled(sample: Sample, found: Reward) -> float:
-    """The reward's number; `sample` gets its metrics, and is left out of the loss if it has none of its own."""
-    value = number(found)
+def _note(sample: Sample, found: Reward) -> None:
+    """Give `sample` its metrics; one without a reward is left out of the loss."""
     told = {"reason": found.reason, **found.scores, "parts": msgspec.to_builtins(found.parts)}
     sample.metadata = {**(sample.metadata or {}), "adjudge": told}
     sample.remove_sample = sample.remove_sample or found.value is None
-    return value

@@ -1,7 +1,8 @@
 """Where an adapter's rewards come from: a server, or an engine in this process, opened once per process.
 
 Some trainers accept only a function's name; for them the environment holds the options: ADJUDGE_REWARDS, the source;
-ADJUDGE_DEADLINE_S, in seconds; ADJUDGE_ON_FAILURE, `raise` or a number. A rollout becomes an item to score: the
+ADJUDGE_DEADLINE_S, in seconds; ADJUDGE_ON_FAILURE, `raise`, `group_mean` or a number; ADJUDGE_HOLD_S and
+ADJUDGE_STOP_SHARE, what an outage of a server does. A rollout becomes an item to score: the
 policy's text, and what its row of the trainer's data set brings along.
 """
 
@@ -13,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.config.reward import Constant, OnFailure
+from adjudge.engine.config.reward import Constant, OnFailure, OutageConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.model import RewardModel
-from adjudge.engine.rewards.reward import Reward, RewardError, brought, settled
+from adjudge.engine.rewards.reward import Item, Reward, RewardError, all_settled, brought, settled
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.client import RewardClient
 
@@ -28,6 +29,7 @@ __all__ = [
     "TrainingStop",
     "Turns",
     "number",
+    "numbers",
     "numbers_of",
     "open_source",
     "parts_text",
@@ -80,6 +82,7 @@ def _listed(value: Any) -> Any:
 REWARDS = "ADJUDGE_REWARDS"
 DEADLINE = "ADJUDGE_DEADLINE_S"
 ON_FAILURE = "ADJUDGE_ON_FAILURE"
+_OUTAGE = {"hold_s": "ADJUDGE_HOLD_S", "stop_share": "ADJUDGE_STOP_SHARE"}
 
 Source = str | RewardSource | None
 
@@ -103,7 +106,15 @@ def open_source(source: Source) -> RewardSource:
 
 @cache
 def _opened(named: str) -> RewardSource:
-    return RewardClient(named) if named.startswith(("http://", "https://")) else RewardModel(named)
+    if not named.startswith(("http://", "https://")):
+        return RewardModel(named)
+    given = {key: os.environ[name] for key, name in _OUTAGE.items() if os.environ.get(name)}
+    try:
+        return RewardClient(named, outage=msgspec.convert(given, OutageConfig, strict=False))
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{' and '.join(_OUTAGE.values())}: {error}; set a number of seconds and a share"
+        ) from error
 
 
 def seconds(deadline: float | None) -> float | None:
@@ -116,11 +127,22 @@ def seconds(deadline: float | None) -> float | None:
 
 
 def number(reward: Reward, on_failure: str | float | Constant | None = None) -> float:
-    """The value of `reward`; for a failed one the number `on_failure`, or RewardError if that is "raise".
+    """The value of `reward`; for a failed one the number `on_failure`, or RewardError.
 
-    Without `on_failure` the environment says it; "raise" if it does not.
+    Without `on_failure` the environment says it; "raise" if it does not. One rollout has no group's mean.
     """
-    value = settled(reward, _on_failure(on_failure))
+    return _present(reward, settled(reward, _on_failure(on_failure)))
+
+
+def numbers(
+    items: Sequence[Item], rewards: Sequence[Reward], on_failure: str | float | Constant | None = None
+) -> list[float]:
+    """`number` of each of the `rewards` of `items`, or by "group_mean" the mean of the prompt's others."""
+    values = all_settled(items, rewards, _on_failure(on_failure))
+    return [_present(reward, value) for reward, value in zip(rewards, values, strict=True)]
+
+
+def _present(reward: Reward, value: float | None) -> float:
     if value is None:
         raise RewardError(f"no reward: {reward.reason}, and this trainer does not support missing rewards")
     return value
@@ -158,9 +180,9 @@ def _on_failure(stated: str | float | Constant | None) -> OnFailure:
     if isinstance(stated, Constant):
         return stated
     given = os.environ.get(ON_FAILURE, "raise") if stated is None else stated
-    if given == "raise":
-        return "raise"
+    if given in ("raise", "group_mean"):
+        return given  # type: ignore[return-value]
     try:
         return Constant(float(given))
     except ValueError as error:
-        raise UsageError(f"on_failure: {given!r} must be raise or a number") from error
+        raise UsageError(f"on_failure: {given!r} must be raise, group_mean or a number") from error

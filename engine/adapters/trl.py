@@ -20,7 +20,7 @@ from adjudge.engine.adapters.source import (
     step_among,
 )
 from adjudge.engine.config.reward import OnFailure
-from adjudge.engine.rewards.reward import NAMES, Item, Reward, settled
+from adjudge.engine.rewards.reward import NAMES, Item, Reward, all_settled
 
 __all__ = ["async_reward", "reward"]
 
@@ -50,7 +50,7 @@ async def async_reward(
     items = _items(prompts, completions, completion_ids, end_ids, columns)
     rewards = await open_source(source).score(items, deadline=seconds(deadline), step=_step(trainer_state))
     _log(rewards, log_metric, log_extra)
-    return [settled(reward, on_failure) for reward in rewards]
+    return all_settled(items, rewards, on_failure)
 
 
 def reward(
@@ -71,7 +71,7 @@ def reward(
     items = _items(prompts, completions, completion_ids, end_ids, columns)
     rewards = open_source(source).score_sync(items, deadline=seconds(deadline), step=_step(trainer_state))
     _log(rewards, log_metric, log_extra)
-    return [settled(found, on_failure) for found in rewards]
+    return all_settled(items, rewards, on_failure)
 
 
 def _items(
@@ -109,6 +109,9 @@ def _log(rewards: Sequence[Reward], log_metric: LogMetric | None, log_extra: Log
             for name, value in found.scores.items():
                 if value is not None:
                     log_metric(f"adjudge/{name}", value)
+        for reason in {found.reason for found in rewards if found.value is None}:
+            share = sum(found.value is None and found.reason == reason for found in rewards) / len(rewards)
+            log_metric(f"adjudge/failed_{reason}", share)
     if log_extra is not None:
         log_extra("adjudge_reason", [found.reason or "" for found in rewards])
         log_extra("adjudge_parts", [parts_text(found) for found in rewards])

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from adjudge.engine.config.metrics import Name, headlines, named, names_in, short_names
-from adjudge.engine.config.settings import ConfigError, Count, Positive
+from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive
 from adjudge.fetchers.page import PageReason
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import ASKED_FOR, CAUSES, Reason, ReportReason
@@ -31,6 +31,7 @@ __all__ = [
     "Length",
     "LogConfig",
     "OnFailure",
+    "OutageConfig",
     "ReportRules",
     "RewardConfig",
     "Schedule",
@@ -231,7 +232,18 @@ class Constant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The value."""
 
 
-OnFailure = Literal["none", "raise"] | Constant
+OnFailure = Literal["none", "raise", "group_mean"] | Constant
+"""`group_mean` is the mean of the prompt's other rollouts in the call, which leaves their advantages as they are."""
+
+
+class OutageConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a call does while the judge, or the reward server, is away."""
+
+    hold_s: NotNegative = 0.0
+    """Seconds for which a call is held beyond its deadline: its rollouts are tried again and again."""
+    stop_share: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    """The training is stopped, with one line, once more than this share of the last 256 rewards failed through no fault
+    of rollout, task or gold. For callers in Python."""
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -273,6 +285,8 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Seconds for calls that come without a deadline."""
     on_failure: OnFailure = "none"
     """What a server's caller gets for a failed reward, where its HTTP dialect has a choice."""
+    outage: OutageConfig = OutageConfig()
+    """How long an outage holds a call, and when it stops the training."""
     retention_days: Positive = 7.0
     """How long the judgments and pages of rollouts are kept, apart from those of runs."""
     limits: ServerLimits = ServerLimits()

@@ -6,8 +6,8 @@
   driver leases shares of one limit to its evaluators, and together they never hold more than the whole.
 - a trust: the judge is probed before its first question, and watched while it is asked. `RunTrust` has time: a judge
   that cannot be used ends the run before anything is stored, and one that falls silent pauses it. `RewardTrust` has
-  none: while the judge cannot be used, its rewards are judge_unavailable at once, and it is tried again in the
-  background.
+  little: questions wait for a judge that is away until their call gives them up, and where waiting cannot help,
+  rewards are judge_unavailable at once. It is tried again in the background, soon where somebody waits.
 - a `Budget`: the most questions and the most money that a run may spend.
 
 `RunGates` and `RewardGates` make the gates of all judges of a run, and know what they have in common.
@@ -17,6 +17,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -249,8 +250,12 @@ class _Trust:
         wait = self._patience.backoff_s
         while (why := await self._try()) is not None:
             refused(why)
-            await asyncio.sleep(wait)
+            await self._pause(wait)
             wait = min(self._patience.longest_s, wait * 2)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait between two probes."""
+        await asyncio.sleep(seconds)
 
     def _begin(self, task: "asyncio.Task[None]") -> "asyncio.Task[None]":
         self._tasks.add(task)
@@ -350,7 +355,9 @@ class RunTrust(_Trust):
 class RewardTrust(_Trust):
     """The trust in a judge of rewards, which is tried in the background from `start` on.
 
-    While it cannot be used, replies are NOT_ASKED. `trouble` says in one line why it cannot be used, None if it can.
+    `trouble` says in one line why it cannot be used, None if it can. Questions wait for a judge that cannot be reached,
+    for as long as who asks them does; from one that is refused for another cause they are NOT_ASKED. `seconds` is how
+    long an answer has taken lately.
     """
 
     def __init__(
@@ -358,7 +365,12 @@ class RewardTrust(_Trust):
     ) -> None:
         super().__init__(judge, patience, say, check)
         self.trouble: str | None = f"judge {judge.identity.name}: not tried yet"
-        self._tried = asyncio.Event()
+        self.seconds = 0.0
+        self._may_pass = True
+        self.is_tried = False
+        self._news = asyncio.Event()  # of the next probe's end
+        self._wanted = asyncio.Event()
+        self._waiting = 0
         self._trial: asyncio.Task[None] | None = None
         self._watch: asyncio.Task[None] | None = None
         self._heard = 0
@@ -369,15 +381,41 @@ class RewardTrust(_Trust):
             self._trial = self._begin(asyncio.ensure_future(self._keep_trying()))
 
     async def answered(self, ask: Ask[A]) -> Reply[A]:
-        """The reply of `ask`, or NOT_ASKED. Never raises."""
-        if not self._tried.is_set():
-            self.start()
-            await self._tried.wait()
-        if self.trouble is not None:
-            return NOT_ASKED
+        """The reply of `ask`, once the judge can be used, or NOT_ASKED. Never raises."""
+        reply: Reply[A] = NOT_ASKED
+        for _ in range(ATTEMPTS):
+            if not await self._can_be_used():
+                return NOT_ASKED
+            reply = await self._asked(ask)
+            if reply.reason != "judge_unavailable":
+                break
+            await self._probed()
+        return reply
+
+    async def _can_be_used(self) -> bool:
+        """Wait until the judge can be used; False if it cannot, and waiting does not help."""
+        while self.trouble is not None:
+            if not self._may_pass:
+                self._wanted.set()
+                return False
+            await self._probed()
+        return True
+
+    async def _probed(self) -> None:
+        """Wait for the end of the next probe, which comes soon."""
+        self.start()
+        self._wanted.set()
+        self._waiting += 1
+        try:
+            await self._news.wait()
+        finally:
+            self._waiting -= 1
+
+    async def _asked(self, ask: Ask[A]) -> Reply[A]:
         self._outstanding += 1
         if self._watch is None:
             self._watch = self._begin(asyncio.ensure_future(self._doubt()))
+        began = asyncio.get_running_loop().time()
         try:
             reply = await ask()
         except JudgeError as error:
@@ -385,26 +423,42 @@ class RewardTrust(_Trust):
             return NOT_ASKED
         finally:
             self._outstanding -= 1
-        if reply.reason == "judge_unavailable":
-            self.start()
-        elif reply.reason not in _UNHEARD:
+        if reply.reason not in _UNHEARD:
             self._heard += 1
+            self.seconds += 0.1 * (asyncio.get_running_loop().time() - began - self.seconds)
         return reply
 
     def _fall(self, why: JudgeError) -> None:
         """The judge cannot be used from now on."""
-        if self.trouble is None or not self._tried.is_set():
-            self._say(f"{why}; rewards are judge_unavailable until the judge can be used")
+        self._may_pass = why.trouble == "unreachable"
+        if self.trouble is None or not self.is_tried:
+            until = "when their time is up" if self._may_pass else "until the judge can be used"
+            self._say(f"{why}; rewards are judge_unavailable {until}")
         self.trouble = str(why)
-        self._tried.set()
+        self._tell()
         self.start()
+
+    def _tell(self) -> None:
+        """Let all who wait for the judge see what has become of it."""
+        self.is_tried = True
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
     async def _keep_trying(self) -> None:
         await self._until_good(self._fall)
-        if self.trouble is not None and self._tried.is_set():
+        if self.trouble is not None and self.is_tried:
             self._say(f"judge {self._name}: can be used again")
         self.trouble = self._trial = None
-        self._tried.set()
+        self._tell()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait until the next probe; it comes soon after a call."""
+        soon = min(seconds, self._patience.backoff_s)
+        self._wanted.clear()
+        await asyncio.sleep(soon)
+        if not self._waiting:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), seconds - soon)
 
     async def _doubt(self) -> None:
         """Try the judge whenever nothing was heard of it for a while, for as long as questions are out."""
@@ -511,7 +565,7 @@ class RunGates:
 
 
 class RewardGates:
-    """The gates of rewards: their judges may come later, and are never waited for."""
+    """The gates of rewards: their judges may come later, and are waited for no longer than a call is."""
 
     def __init__(self, patience: Patience | None = None) -> None:
         self._patience = patience or Patience()
@@ -530,6 +584,16 @@ class RewardGates:
         for name, trust in self._trusts:
             trust.check = partial(check, name)
             trust.start()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether a judge was tried and cannot be used now."""
+        return any(trust.is_tried and trust.trouble is not None for _, trust in self._trusts)
+
+    @property
+    def seconds(self) -> float:
+        """How long the slowest judge has taken for an answer lately."""
+        return max((trust.seconds for _, trust in self._trusts), default=0.0)
 
     @property
     def trouble(self) -> str | None:

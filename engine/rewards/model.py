@@ -22,8 +22,10 @@ class RewardModel(RewardSource):
     def __init__(self, config: RunConfig | Mapping[str, Any] | str | os.PathLike[str]) -> None:
         self.config = _config(config)
         self.config.check_reward()
-        seconds = self.config.reward_config().deadline_s
-        super().__init__("adjudge rewards", lambda: open_rewards(self.config), seconds)
+        reward = self.config.reward_config()
+        super().__init__(
+            "adjudge rewards", lambda: open_rewards(self.config), reward.deadline_s, reward.outage
+        )
 
     def __reduce__(self) -> tuple[type["RewardModel"], tuple[RunConfig]]:
         """Only the configuration travels."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from adjudge.engine.config.reward import OnFailure, Step
+from adjudge.engine.config.reward import Constant, OnFailure, Step
 from adjudge.engine.formats.rubric_rows import as_criteria, read_value
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
@@ -30,6 +30,7 @@ __all__ = [
     "RewardError",
     "RewardItem",
     "Spans",
+    "all_settled",
     "as_items",
     "as_step",
     "asked_in",
@@ -360,8 +361,38 @@ def _storable(item: T) -> T:
 
 def settled(reward: Reward, on_failure: OnFailure) -> float | None:
     """The value of `reward`; for a failed one None, the constant, or RewardError, as `on_failure` says."""
-    if reward.value is not None or on_failure == "none":
+    if reward.value is not None or on_failure in ("none", "group_mean"):
         return reward.value
-    if on_failure == "raise":
-        raise RewardError(f"no reward: {reward.reason}")
-    return on_failure.constant
+    if isinstance(on_failure, Constant):
+        return on_failure.constant
+    raise RewardError(f"no reward: {reward.reason}")
+
+
+def all_settled(
+    items: Sequence[Item], rewards: Sequence[Reward], on_failure: OnFailure
+) -> list[float | None]:
+    """The values of the `rewards` of `items`, as `settled`; by `group_mean`, a failed one has its prompt's mean.
+
+    Where no rollout of the prompt has a value, that is the mean of the whole call; None where none of it has one.
+    """
+    values = [settled(reward, on_failure) for reward in rewards]
+    if on_failure != "group_mean":
+        return values
+    prompts = [_prompt_of(item) for item in items]
+    known: dict[Any, list[float]] = {}
+    for prompt, value in zip(prompts, values, strict=True):
+        if value is not None:
+            known.setdefault(prompt, []).append(value)
+    every = [value for found in known.values() for value in found]
+
+    def mean(prompt: object) -> float | None:
+        found = known.get(prompt) or every
+        return sum(found) / len(found) if found else None
+
+    return [mean(prompt) if value is None else value for prompt, value in zip(prompts, values, strict=True)]
+
+
+def _prompt_of(item: Item) -> object:
+    """What the rollouts of one prompt share: the prompt, else the task's id."""
+    (found,) = as_items([item])
+    return found.named if found.asked is None else found.asked

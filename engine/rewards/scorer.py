@@ -388,7 +388,12 @@ class RewardScorer:
                     # Rollouts of one task go together, and their group after them.
                     for _, begin in sorted(todo, key=lambda one: one[0]):
                         await self._begin(begin, priority - BEFORE_BULK, work)
+            # A judge that is away is waited for only as long as it could still answer in time.
+            needed = min(self._gates.seconds, (until - loop.time()) / 2)
             if work:
+                last = until - loop.time() - needed
+                await asyncio.wait(work, timeout=last, return_when=asyncio.FIRST_EXCEPTION)
+            if work and needed > 0 and self._gates.trouble is None:
                 await asyncio.wait(work, timeout=until - loop.time(), return_when=asyncio.FIRST_EXCEPTION)
             errors = [
                 task.exception() for task in work if task.done()
@@ -416,7 +421,8 @@ class RewardScorer:
         turn = self._turns.setdefault(priority, asyncio.Lock())
         async with turn:
             for name, asker in self.evaluator.askers.items():
-                await asker.room(self._enough[name], priority)
+                if not self._gates.is_away:  # else what waits for the judge would keep those that need none
+                    await asker.room(self._enough[name], priority)
             work.append(asyncio.ensure_future(begin()))
             await asyncio.sleep(0)
 

@@ -10,11 +10,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
+from itertools import chain, repeat
 from typing import Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 import msgspec
 
+from adjudge.engine.config.reward import OutageConfig
+from adjudge.engine.rewards.outage import Outages
 from adjudge.engine.rewards.reward import Item, Reward, RewardItem, as_items, as_step
 
 __all__ = ["LoopThread", "RewardSource"]
@@ -80,7 +83,8 @@ class RewardSource:
     """Rewards from the scorer that `opens` gives, which lives in its own event loop and thread.
 
     So nothing of it blocks the caller's loop. The first call opens it; so does one after `close`, and the first in a
-    process that was forked. `deadline_s` holds for calls without a deadline.
+    process that was forked. `deadline_s` holds for calls without a deadline; `outage` holds calls while judge or server
+    is away, and stops the training when too many rewards fail.
     """
 
     def __init__(
@@ -88,8 +92,11 @@ class RewardSource:
         name: str,
         opens: Callable[[], AbstractAsyncContextManager[Scorer]],
         deadline_s: float,
+        outage: OutageConfig | None = None,
     ) -> None:
         self.deadline_s = deadline_s
+        self.outage = outage or OutageConfig()
+        self._outages = Outages(self.outage)
         self._name = name
         self._opens = opens
         self._lock = threading.Lock()
@@ -109,9 +116,10 @@ class RewardSource:
 
         The seconds count from `since`, a time in seconds since 1970 at which the trainer's own clock started; without
         it, from now. Without `deadline` the configured one holds; lower `priority` goes first. `step` is the trainer's,
-        needed where weights depend on it. Raises RewardError for an item that is not a rollout, and for a missing step.
+        needed where weights depend on it. Raises RewardError for an item that is not a rollout, and for a missing step;
+        OutageStop when too many rewards fail.
         """
-        call = _Call(as_items(items), self._until(deadline, since), priority, as_step(step))
+        call = self._call(items, deadline, since, priority, step)
         opening = self._opening()
         if not opening.done():
             await asyncio.wait(
@@ -131,7 +139,7 @@ class RewardSource:
         step: int | None = None,
     ) -> list[Reward]:
         """`score`, for a caller that waits for it; also in a thread whose own event loop is running."""
-        call = _Call(as_items(items), self._until(deadline, since), priority, as_step(step))
+        call = self._call(items, deadline, since, priority, step)
         try:
             thread = self._opening().result(call.left)
         except TimeoutError:
@@ -156,10 +164,18 @@ class RewardSource:
         self._lock = threading.Lock()
         self._opened = None
 
-    def _until(self, deadline: float | None, since: float | None) -> float:
-        """When the time is up, on this process's clock."""
+    def _call(
+        self,
+        items: Iterable[Item],
+        deadline: float | None,
+        since: float | None,
+        priority: int,
+        step: int | None,
+    ) -> "_Call":
         passed = 0.0 if since is None else max(0.0, time.time() - since)
-        return time.monotonic() + (self.deadline_s if deadline is None else deadline) - passed
+        seconds = self.deadline_s if deadline is None else deadline
+        until = time.monotonic() + seconds - passed
+        return _Call(as_items(items), until, seconds, priority, as_step(step), self._outages)
 
     def _opening(self) -> "Future[LoopThread[Scorer]]":
         """The thread, or the one that is being opened; an opening that failed is tried again by the next call."""
@@ -184,8 +200,10 @@ class _Call(msgspec.Struct):
 
     items: list[RewardItem]
     until: float
+    seconds: float
     priority: int
     step: int | None
+    outages: Outages
 
     @property
     def left(self) -> float:
@@ -193,8 +211,13 @@ class _Call(msgspec.Struct):
         return max(0.0, self.until - time.monotonic())
 
     def begin(self, scorer: Scorer) -> Awaitable[list[Reward]]:
-        """Score them in the time that is left."""
-        return scorer.score(self.items, deadline=self.left, priority=self.priority, step=self.step)
+        """Score them in the time that is left; held by an outage, each time in as much as they had at first."""
+        times = chain([self.left], repeat(self.seconds))
+
+        def score() -> Awaitable[list[Reward]]:
+            return scorer.score(self.items, deadline=next(times), priority=self.priority, step=self.step)
+
+        return self.outages.held(score)
 
     def failed(self) -> list[Reward]:
         """The rewards if no scorer was open in time."""

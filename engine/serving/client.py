@@ -6,6 +6,7 @@ deadline.
 """
 
 import asyncio
+import logging
 import os
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -15,12 +16,15 @@ from itertools import groupby
 import aiohttp
 import msgspec
 
+from adjudge.engine.config.reward import OutageConfig
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, plain
 from adjudge.engine.rewards.source import RewardSource
 from adjudge.engine.serving.dialects import Failure, Rewards, Rollouts
 from adjudge.engine.telemetry.http import TOKEN
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.reasons import Reason
+
+_log = logging.getLogger(__name__)
 
 QUIET_S = 0.002
 GATHER_S = 0.02
@@ -33,18 +37,19 @@ _RETRY_S = 0.2
 class RewardClient(RewardSource):
     """Rewards from the server at `url`; the token comes from ADJUDGE_TOKEN. Picklable.
 
-    `deadline_s` holds for calls without a `deadline`. A reward that the server could not be asked for is None
-    (judge_unavailable or deadline). Raises RewardError where trying again cannot help: a wrong token, or a request
-    that the server refuses.
+    `deadline_s` holds for calls without a `deadline`, `outage` while judge or server is away. A reward that the server
+    could not be asked for is None: server_unreachable if there was no connection, which is logged once with the URL and
+    the error; judge_unavailable if it refused for now; deadline if it was late. Raises RewardError where trying again
+    cannot help: a wrong token, or a request that the server refuses.
     """
 
-    def __init__(self, url: str, deadline_s: float = 30.0) -> None:
+    def __init__(self, url: str, deadline_s: float = 30.0, outage: OutageConfig | None = None) -> None:
         self.url = url.rstrip("/")
-        super().__init__("adjudge reward client", lambda: _sender(self.url, deadline_s), deadline_s)
+        super().__init__("adjudge reward client", lambda: _sender(self.url, deadline_s), deadline_s, outage)
 
-    def __reduce__(self) -> tuple[type["RewardClient"], tuple[str, float]]:
+    def __reduce__(self) -> tuple[type["RewardClient"], tuple[str, float, OutageConfig]]:
         """Only the address travels."""
-        return RewardClient, (self.url, self.deadline_s)
+        return RewardClient, (self.url, self.deadline_s, self.outage)
 
 
 class _Waiting(msgspec.Struct):
@@ -78,6 +83,7 @@ class _Sender:
         self._deadline_s = deadline_s
         self._waiting: list[_Waiting] = []
         self._sending: set[asyncio.Task[None]] = set()
+        self._is_away = False
 
     async def score(
         self, items: list[RewardItem], *, deadline: float | None, priority: int, step: int | None
@@ -145,15 +151,17 @@ class _Sender:
                 each.reward.cancel()
 
     async def _ask(self, batch: list[_Waiting]) -> list[Reward]:
-        """The server's rewards for `batch`; judge_unavailable if it cannot be reached before the last deadline."""
+        """The server's rewards for `batch`, or why it gave none before the last deadline."""
         loop = asyncio.get_running_loop()
         until = max(each.until for each in batch)
+        reason: Reason = "judge_unavailable"
         while (left := until - loop.time()) > 0:
             try:
                 return await self._post(batch, left)
             except _LaterError as later:
+                reason = later.reason
                 await asyncio.sleep(min(later.seconds, left))
-        return [_failed("judge_unavailable")] * len(batch)
+        return [_failed(reason)] * len(batch)
 
     async def _post(self, batch: list[_Waiting], left: float) -> list[Reward]:
         body = Rollouts([each.item for each in batch], left, batch[0].priority, batch[0].step)
@@ -162,21 +170,34 @@ class _Sender:
                 self._url, data=msgspec.json.encode(body, enc_hook=plain)
             ) as response:
                 content = await response.read()
+                self._say(None)
                 if response.status == 200:
                     return _rewards(content, len(batch))
                 if response.status in (429, 502, 503, 504):
-                    raise _LaterError(_seconds(response.headers.get("Retry-After", "")))
+                    raise _LaterError(_seconds(response.headers.get("Retry-After", "")), "judge_unavailable")
                 raise RewardError(f"{self._url}: status {response.status}: {_said(content)}")
         except (aiohttp.ClientError, OSError) as error:
-            raise _LaterError(_seconds("")) from error
+            self._say(str(error) or type(error).__name__)
+            raise _LaterError(_seconds(""), "server_unreachable") from error
+
+    def _say(self, error: str | None) -> None:
+        """Log that the server cannot be reached, or can be again."""
+        if error is not None and not self._is_away:
+            _log.warning(
+                "rewards: %s cannot be reached (%s); rewards are server_unreachable", self._url, error
+            )
+        elif error is None and self._is_away:
+            _log.warning("rewards: %s can be reached again", self._url)
+        self._is_away = error is not None
 
 
 class _LaterError(RuntimeError):
     """The server cannot answer now; try again in `seconds`."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, reason: Reason) -> None:
         super().__init__()
         self.seconds = seconds
+        self.reason = reason
 
 
 def _call_of(each: _Waiting) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
-from adjudge.engine.config.reward import Constant, OnFailure, Step
+from adjudge.engine.config.reward import Step
 from adjudge.engine.rewards.reward import (
     Conversation,
     Message,
@@ -129,14 +129,17 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
-    """One endpoint. `call` raises BadRequest, `reply` NoReward; `reply` gets the raw body too."""
+    """One endpoint. `call` raises BadRequest, `reply` NoReward.
+
+    `reply` gets the raw body, the rewards, and their values with whatever stands in for those that failed.
+    """
 
     path: str
     summary: str
     body: type[B]
     answer: Any
     call: Callable[[B], Call]
-    reply: Callable[[bytes, Sequence[Reward], OnFailure], Any]
+    reply: Callable[[bytes, Sequence[Reward], Sequence[float | None]], Any]
 
     def read(self, raw: bytes) -> Call:
         """The call in a body. Raises BadRequest."""
@@ -168,30 +171,20 @@ def _remote(body: RemoteQuery) -> Call:
     )
 
 
-def _remote_rewards(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> RemoteRewards:
+def _remote_rewards(raw: bytes, rewards: Sequence[Reward], values: Sequence[float | None]) -> RemoteRewards:
     """Null and the reason for a failed reward; the trainer turns logs into tensors, so no text unless one is null."""
     failed = [reward.value is None for reward in rewards]
     logs: dict[str, list[Any]] = {"failed": [int(each) for each in failed]}
-    constant = on_failure.constant if isinstance(on_failure, Constant) else None
-    if constant is None and any(failed):
+    if None in values:
         logs["reason"] = [reward.reason if reward.value is None else None for reward in rewards]
-    values = [constant if reward.value is None else reward.value for reward in rewards]
-    return RemoteRewards(values, values, logs)
+    return RemoteRewards(list(values), list(values), logs)
 
 
-def _remote_reward(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> float | None:
+def _remote_reward(raw: bytes, rewards: Sequence[Reward], values: Sequence[float | None]) -> float | None:
     """slime: a number; null for what fails again however often it is asked for, since slime tries ten times."""
-    (reward,) = rewards
-    is_final = reward.value is None and reward.reason not in TRANSIENT
-    return None if is_final and not isinstance(on_failure, Constant) else _number(reward, on_failure)
-
-
-def _number(reward: Reward, on_failure: OnFailure) -> float:
-    if reward.value is not None:
-        return reward.value
-    if isinstance(on_failure, Constant):
-        return on_failure.constant
-    raise NoReward(reward.reason or "no reward")
+    if values[0] is None and rewards[0].reason in TRANSIENT:
+        raise NoReward(rewards[0].reason)
+    return values[0]
 
 
 def verification_item(body: Verification) -> RewardItem:
@@ -208,16 +201,18 @@ def verification_item(body: Verification) -> RewardItem:
     )
 
 
-def verified(reward: Reward, on_failure: OnFailure) -> dict[str, Any]:
-    """NeMo-Gym's fields for `reward`; a constant in place of a failed one is masked. Raises NoReward."""
-    found: dict[str, Any] = {"reward": _number(reward, on_failure)}
+def verified(reward: Reward, value: float | None) -> dict[str, Any]:
+    """NeMo-Gym's fields for `reward`; a `value` in place of a failed one is masked. Raises NoReward."""
+    if value is None:
+        raise NoReward(reward.reason or "no reward")
+    found: dict[str, Any] = {"reward": value}
     if reward.value is None:
         found |= {"mask_sample": True, "failure_kind": "adjudge:no_reward", "failure_reason": reward.reason}
     return found
 
 
-def _verified(raw: bytes, rewards: Sequence[Reward], on_failure: OnFailure) -> dict[str, Any]:
-    return {**msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), **verified(rewards[0], on_failure)}
+def _verified(raw: bytes, rewards: Sequence[Reward], values: Sequence[float | None]) -> dict[str, Any]:
+    return {**msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), **verified(rewards[0], values[0])}
 
 
 DIALECTS: tuple[Dialect[Any], ...] = (
@@ -227,7 +222,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
         body=Rollouts,
         answer=Rewards,
         call=lambda body: Call(body.items, body.deadline_s, body.priority, body.step),
-        reply=lambda raw, rewards, on_failure: Rewards(list(rewards)),
+        reply=lambda raw, rewards, values: Rewards(list(rewards)),
     ),
     Dialect(
         path="/get_reward",

@@ -24,7 +24,8 @@ from adjudge.engine.config.reward import ServerLimits
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError
 from adjudge.engine.rewards.flags import FLAGS, UNCLEAR
-from adjudge.engine.rewards.reward import Reward, RewardError
+from adjudge.engine.rewards.outage import Outages
+from adjudge.engine.rewards.reward import Reward, RewardError, all_settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, Failure, NoReward, openapi
 from adjudge.engine.telemetry.http import Access, is_foreign, listen, serve_until_signal
@@ -198,6 +199,7 @@ class RewardServer:
         self._access = access or Access()
         self._limits = scorer.reward_config.limits
         self._admission = Admission(self._limits)
+        self._outages = Outages(msgspec.structs.replace(scorer.reward_config.outage, stop_share=None))
         self._metrics = metrics_of(scorer, self._admission)
         self._draining = False
         self._document = msgspec.json.encode(openapi(self._access.has_token))
@@ -287,13 +289,21 @@ class RewardServer:
                 return _failed(413, f"more than {self._limits.batch} items")
             with self._admission.rollouts(len(call.items)):
                 rewards = await self._scored(call)
-            return _json(200, dialect.reply(raw, rewards, self._scorer.reward_config.on_failure))
+            wanted = self._scorer.reward_config.on_failure
+            # A reply cannot raise in its caller: it has null, or a status, where nothing else stands in.
+            values = all_settled(call.items, rewards, "none" if wanted == "raise" else wanted)
+            return _json(200, dialect.reply(raw, rewards, values))
 
     async def _scored(self, call: Call) -> list[Reward]:
         started = time.perf_counter()
-        rewards = await self._scorer.score(
-            call.items, deadline=call.deadline_s, priority=call.priority, step=call.step
-        )
+
+        def score() -> Awaitable[list[Reward]]:
+            return self._scorer.score(
+                call.items, deadline=call.deadline_s, priority=call.priority, step=call.step
+            )
+
+        # A caller that says its deadline holds its calls itself.
+        rewards = await (self._outages.held(score) if call.deadline_s is None else score())
         self._metrics.scored(rewards, (*FLAGS, UNCLEAR), time.perf_counter() - started)
         return rewards
 

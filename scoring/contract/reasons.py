@@ -23,10 +23,12 @@ Cause = Literal["infrastructure", "source", "report", "gold", "input"]
 ReportReason = Literal["report_empty", "report_too_large", "truncated"]
 GoldReason = Literal["gold_missing", "gold_invalid"]
 InputReason = Literal["task_unknown", "group_missing", "report_unclear"]
-Reason = JudgeReason | PageReason | ReportReason | GoldReason | InputReason
+ServerReason = Literal["server_unreachable"]
+Reason = JudgeReason | ServerReason | PageReason | ReportReason | GoldReason | InputReason
 
 CAUSES: dict[Reason, Cause] = {
     "judge_unavailable": "infrastructure",
+    "server_unreachable": "infrastructure",
     "judge_timeout": "infrastructure",
     "judge_unparseable": "infrastructure",
     "judge_refused": "infrastructure",
@@ -68,6 +70,7 @@ its site did not give it."""
 TRANSIENT: frozenset[str] = frozenset(
     {
         "judge_unavailable",
+        "server_unreachable",
         "judge_timeout",
         "judge_unparseable",
         "deadline",

@@ -34,7 +34,8 @@ def good(tmp_path_factory: pytest.TempPathFactory, servers: dict[str, str]) -> I
 @pytest.fixture(scope="session")
 def down(tmp_path_factory: pytest.TempPathFactory, servers: dict[str, str]) -> Iterator[str]:
     """The URL of a server whose judge cannot be reached."""
-    with reward_server(_world(tmp_path_factory, "down", judge=NOBODY)) as (url, _):
+    reward = {**REWARD, "deadline_s": DEADLINE_S}
+    with reward_server(_world(tmp_path_factory, "down", judge=NOBODY, reward=reward)) as (url, _):
         servers[url] = "down"
         yield url
 
@@ -53,7 +54,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory, servers: dict[str, str]) -> I
 @pytest.fixture(scope="session")
 def constant(tmp_path_factory: pytest.TempPathFactory, servers: dict[str, str]) -> Iterator[str]:
     """The URL of a server whose judge cannot be reached, and that gives -1 instead."""
-    reward = {**REWARD, "on_failure": {"constant": -1.0}}
+    reward = {**REWARD, "on_failure": {"constant": -1.0}, "deadline_s": DEADLINE_S}
     with reward_server(_world(tmp_path_factory, "constant", judge=NOBODY, reward=reward)) as (url, _):
         servers[url] = "constant"
         yield url
