@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from importlib.metadata import version
 from time import time
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import aiohttp
 import msgspec
@@ -27,9 +27,10 @@ from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
 from adjudge.fetchers.heads import Connector
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
 from adjudge.fetchers.pace import Attempts, Turn, Turns
-from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, may_be_read, media_type
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Budget, Extraction, Extractor
+from adjudge.fetchers.renderer import NotRendered, Renderer
 from adjudge.fetchers.robots import MAX_RULES, Robots
 from adjudge.fetchers.signs import bar_of_headers, failure_of, refreshes_to
 from adjudge.fetchers.urls import (
@@ -88,6 +89,8 @@ async def _called(downloader: Downloader, url: NormalURL) -> Download:
     if task.cancelled():
         raise _broken("it was cancelled")
     if (error := task.exception()) is not None:
+        if isinstance(error, Failure | NotRendered):  # our own one knows whose fault it is
+            raise error
         raise _broken(f"{type(error).__name__}: {error}") from error
     found = task.result()
     if not isinstance(found, Download):
@@ -128,7 +131,8 @@ class HttpFetcher(Fetcher):
 
     `allow` and `ports`: see `Guard`. `contact` (a URL or an email address) is sent in the user agent, so
     that a site's owner can complain. `robots` obeys robots.txt. `resolve` replaces the system's resolver.
-    `downloader` gets pages in place of our own HTTP client, which still reads robots.txt.
+    `downloader` gets pages in place of our own HTTP client, which still reads robots.txt. `render`: a browser gets
+    "always" every page, or once more what is "empty" without one; files are read without it.
     """
 
     def __init__(
@@ -143,12 +147,15 @@ class HttpFetcher(Fetcher):
         robots: bool = False,
         resolve: Resolve | None = None,
         downloader: Downloader | None = None,
+        render: Literal["never", "empty", "always"] = "never",
     ) -> None:
         self._downloader = downloader
+        self._render = render
         self._limits = limits
         self._timeouts = timeouts
         self._agent = f"adjudge/{version('adjudge')}" + (f" (+{contact})" if contact else "")
         self._guard = Guard(allow, ports=ports, resolve=resolve)
+        self._renderer = Renderer(self._guard, limits, timeouts, self._agent) if render != "never" else None
         self._turns = Turns(limits)
         self._slots = asyncio.Semaphore(limits.in_flight)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
@@ -175,20 +182,26 @@ class HttpFetcher(Fetcher):
             await self._session.close()
         if self._downloader is not None:
             await self._downloader.close()
+        if self._renderer is not None:
+            await self._renderer.close()
         await self._pool.close()
 
     async def _fetch(self, url: NormalURL) -> Fetched:
-        journey = _Journey(url, Budget(self._timeouts.total))
+        journey = _Journey(url, Budget(self._timeouts.total), in_browser=self._render == "always")
         document: _Document | None = None
         try:
             while True:
                 async with AsyncExitStack() as held:
                     document = await self._follow(journey, held)
                     found = await self._pool.extract(document.body.content, document.content_type)
+                if document.rendered:
+                    break
                 onward = refreshes_to(document.refresh) or found.onward
                 target = _target(document.url, onward) if onward else document.url
                 if target == document.url:
-                    break
+                    if self._render != "empty" or not _is_shell(document, found):
+                        break
+                    journey.in_browser = True
                 journey.url, document = target, None
             if (failure := failure_of(found)) is not None:
                 raise failure
@@ -267,6 +280,8 @@ class HttpFetcher(Fetcher):
             AsyncExitStack() as slot,
         ):
             await slot.enter_async_context(self._slots)
+            if self._renderer is not None and journey.in_browser:
+                await slot.enter_async_context(self._renderer.slot())
             with turn.outcome(), boundary():
                 async with journey.budget.spend():
                     answer = await self._get(journey, turn)
@@ -275,17 +290,23 @@ class HttpFetcher(Fetcher):
             return answer
 
     async def _get(self, journey: "_Journey", turn: Turn) -> "_Document | NormalURL":
-        if self._downloader is None or journey.rules:
+        downloader = self._renderer if journey.in_browser else self._downloader
+        if downloader is None or journey.rules:
             return await self._request(journey, turn)
         turn.sent()
-        final, found = await download(self._downloader, journey.url, self._guard)
+        try:
+            final, found = await download(downloader, journey.url, self._guard)
+        except NotRendered:
+            journey.in_browser = False
+            return await self._request(journey, turn)
         if found.status_code < 500:
             self._others.worked(site_of(journey.url), public=self._public(journey.url))
         failure = status_failure(found.status_code, "")
         if failure is not None:
             raise failure
         self._check_body(found.content_type, len(found.body))
-        return _Document(final, found.content_type, Body(found.body, hashlib.sha256(found.body).hexdigest()))
+        body = Body(found.body, hashlib.sha256(found.body).hexdigest())
+        return _Document(final, found.content_type, body, rendered=journey.in_browser)
 
     async def _request(self, journey: "_Journey", turn: Turn) -> "_Document | NormalURL":
         url = journey.url
@@ -368,12 +389,15 @@ class HttpFetcher(Fetcher):
 
 class _Journey:
     """A page being fetched: its current URL, and the time it has left. `rules`: it is a robots.txt, of
-    whatever type, which takes no downloader."""
+    whatever type, which takes no downloader. `in_browser`: the page is to be rendered."""
 
-    def __init__(self, url: NormalURL, budget: Budget, *, rules: bool = False) -> None:
+    def __init__(
+        self, url: NormalURL, budget: Budget, *, rules: bool = False, in_browser: bool = False
+    ) -> None:
         self.url = url
         self.budget = budget
         self.rules = rules
+        self.in_browser = in_browser
         self.hops = 0
         self._jar: aiohttp.CookieJar | None = None
 
@@ -403,6 +427,12 @@ class _Document(NamedTuple):
     body: Body
     refresh: str = ""
     """Its Refresh header."""
+    rendered: bool = False
+
+
+def _is_shell(document: _Document, found: Extraction) -> bool:
+    """Whether a browser may show more of it: HTML without a text."""
+    return found.state == "empty" and kind_of(document.content_type, document.body.content) == "html"
 
 
 def _unread(url: NormalURL, document: _Document, failure: Failure) -> Page:
@@ -429,6 +459,7 @@ def _read(url: NormalURL, document: _Document, found: Extraction) -> Page:
         title=found.title,
         description=found.description,
         text=found.text,
+        detail="rendered in a browser" if document.rendered else "",
         size=len(document.body.content),
     )
 

@@ -88,7 +88,7 @@ ADDRESS_SPACE = 4 << 30
 RETIRE_AT = 1 << 30
 START_SECONDS = 60.0
 # A reader of untrusted text sees no API keys.
-_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR")
+ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR")
 # glibc would give half a megabyte back to the system after each page and fetch it again for the next. These are as
 # high as it raises the two by itself once it has seen large blocks.
 _MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
@@ -179,7 +179,7 @@ class _Worker(asyncio.SubprocessProtocol):
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | _MALLOC,
+            env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ} | _MALLOC,
         )
         worker._transport = transport
         worker._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))

@@ -27,7 +27,7 @@ from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
 
 _NEEDED = ("aiohttp", "msgspec", "numba", "numpy", "pyarrow", "trafilatura")
-_OPTIONAL = {"ray": "cluster", "vllm": "vllm"}
+_OPTIONAL = {"ray": "cluster", "vllm": "vllm", "playwright": "render"}
 _ANSWER_S = 30.0
 _CASES = 2_000
 _LOADING_S = 900.0  # a large model, from a network disk

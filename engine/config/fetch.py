@@ -36,6 +36,9 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     fetcher: str | dict[str, Any] | None = None
     """The installed downloader that gets live pages in place of our HTTP client: its name, or a mapping of `name` and
     its options (docs/architecture.md, A fetcher)."""
+    render: Literal["never", "empty", "always"] = "never"
+    """Which pages a Chromium on this machine shows before they are read: none, those that are empty without their
+    scripts, or all (docs/guide.md, A browser for pages)."""
     robots: bool = False
     """Whether pages that a site's robots.txt bars are left alone (page_barred)."""
     closed: bool = False
@@ -48,6 +51,8 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ValueError(
                 "closed: the web has no end; set mode: snapshot, or off where rollouts bring their pages"
             )
+        if self.render != "never" and self.fetcher is not None:
+            raise ValueError("`render` does not go with a `fetcher`, which decides itself how pages are got")
 
     def downloader(self) -> tuple[Downloader, str] | None:
         """The downloader, and what its pages are stored under: name, version and options. Raises ConfigError."""

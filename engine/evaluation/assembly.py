@@ -27,6 +27,7 @@ from adjudge.engine.telemetry.tracing import Spans, opened_tracer
 from adjudge.fetchers.downloader import Downloader
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
+from adjudge.fetchers.renderer import NoBrowser, chromium
 from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher, read_index
 from adjudge.judges import Judge, JudgeIdentity, LexicalJudge
 from adjudge.judges.chat import secret_from_environment
@@ -268,7 +269,8 @@ def make_fetcher(config: FetchConfig, network: bool = True) -> tuple[Fetcher | N
     """The fetcher, or None, and the name that its pages are stored under. Without `network`, never a live fetcher."""
     reads_live = config.mode == "live" or (config.mode == "snapshot" and config.snapshot is None)
     chosen = config.downloader() if reads_live else None
-    live = f"live {config.extractor}" + (f" {chosen[1]}" if chosen else "")
+    how = f" {chosen[1]}" if chosen else f" rendered {config.render}" if config.render != "never" else ""
+    live = f"live {config.extractor}{how}"
     if config.mode == "off" or (config.mode == "snapshot" and config.snapshot is None):
         return None, live if config.mode == "snapshot" else NO_PAGES
     if config.mode == "live":
@@ -299,6 +301,8 @@ def rejected_pages(config: FetchConfig) -> list[Rejected]:
 
 def _live(config: FetchConfig, downloader: Downloader | None) -> HttpFetcher:
     try:
+        if config.render != "never":
+            chromium()
         return HttpFetcher(
             config.limits,
             config.timeouts,
@@ -307,6 +311,9 @@ def _live(config: FetchConfig, downloader: Downloader | None) -> HttpFetcher:
             contact=config.contact,
             robots=config.robots,
             downloader=downloader,
+            render=config.render,
         )
+    except NoBrowser as error:
+        raise ConfigError(f"fetch: render: {error}") from error
     except ValueError as error:
         raise ConfigError(f"fetch: {error}") from error
