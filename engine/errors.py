@@ -15,12 +15,13 @@ One report's failure is never an exception: it is a row with a reason (`scoring/
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 
 __all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest", "unloadable", "unwritable"]
 
 _NEAREST = 3
-_LISTED = 20  # names; a shorter list is offered whole where none is near
+_LISTED = 12  # names; a shorter list is offered whole where none is near
 _COMPARED = 200  # characters of a name: comparing two takes time that grows with their product
 
 
@@ -41,12 +42,26 @@ class ClusterError(RuntimeError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to do about an unknown `name`, in words: use one of those `known` that are most like it."""
+    """What to do about an unknown `name`, in words: use one of those `known` that are most like it.
+
+    Like it are names that differ little, and those whose words are among its own: `url` for `base_url`.
+    """
     every = [one for one in dict.fromkeys(known) if one]
+    if not every:
+        return "leave it out"
     folded = {one.casefold()[:_COMPARED]: one for one in every}
-    near = difflib.get_close_matches(name.casefold()[:_COMPARED], folded, n=_NEAREST)
-    offered = [folded[one] for one in near] or every[: _LISTED if len(every) <= _LISTED else _NEAREST]
-    return f"use {' or '.join(map(repr, offered))}" if offered else "leave it out"
+    said = name.casefold()[:_COMPARED]
+    near = [folded[one] for one in difflib.get_close_matches(said, folded, n=_NEAREST)]
+    within = [one for key, one in folded.items() if _words(key) < _words(said)]
+    offered = list(dict.fromkeys([*within, *near]))[:_NEAREST]
+    if not offered and len(every) > _LISTED:
+        some = ", ".join(map(repr, every[:_NEAREST]))
+        return f"there are {len(every):,} others, none like it: {some} and so on"
+    return f"use {' or '.join(map(repr, offered or every))}"
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", name)) - {""}
 
 
 def unwritable(error: Exception, out: object) -> str:

@@ -368,7 +368,7 @@ def test_configuration_names_systems_beside_files(tmp_path: Path) -> None:
     assert chosen_dataset(config).systems == ["b"]
     assert RunConfig.of(msgspec.to_builtins(config)) == config
     file.write_text("tasks: tasks.jsonl\nreports: [{system: b}]\n")
-    with pytest.raises(ConfigError, match=r"reports\[0\]: .*`path`"):
+    with pytest.raises(ConfigError, match=r"reports\[0\]: lacks path:"):
         RunConfig.load(file)
     file.write_text("tasks: tasks.jsonl\nreports: [{path: r/*.jsonl, fields: {txt: a}}]\n")
     with pytest.raises(ConfigError, match=r"reports\[0\].fields.txt: unknown key; use 'text'"):

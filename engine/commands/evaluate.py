@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,6 +32,7 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.course import Course
+from adjudge.engine.runs.gold import lacking_gold
 from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.runs.record import Efforts, Failures, Judging, Resolution, RunRecord, Spending
 from adjudge.engine.store import Place, ScorecardStore
@@ -111,6 +113,10 @@ async def evaluate_async(
     started = time.time()
     dataset = await asyncio.to_thread(chosen_dataset, config)
     dataset.rejected += await asyncio.to_thread(rejected_pages, config.fetch)
+    reported = {one.task_id for one in dataset.reports}
+    judged = list(islice((task for name, task in dataset.tasks.items() if name in reported), CHECKED_CASES))
+    for lacking in lacking_gold(config.resolved.protocols, judged):
+        _log.warning("%s", lacking)
     out, place = Path(config.out), Place.of(config.store)
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"

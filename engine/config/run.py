@@ -187,8 +187,20 @@ _PATHS = ("tasks", "store", "out", "prompts")
 _FILES = ("file", "checkout", "scraped")  # options of protocols, and of rewards' canaries
 
 
+def in_full(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """`raw` with short forms written out: `reports: FOLDER`, `protocols: race`, `fetch: off`."""
+    made = dict(raw)
+    for name in ("reports", "protocols"):
+        if isinstance(made.get(name), str | dict):
+            made[name] = [made[name]]
+    fetch = made.get("fetch")
+    if isinstance(fetch, str) or fetch is False:  # what other readers of YAML make of `off`
+        made["fetch"] = {"mode": fetch or "off"}
+    return made
+
+
 def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`raw` with its relative paths put below `folder`."""
+    """`raw` with its relative paths put below `folder`, and written out."""
 
     def from_folder(value: object) -> object:
         elsewhere = not isinstance(value, str) or "://" in value or value.startswith("hf:")
@@ -202,7 +214,7 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
                 return [with_files(entry) for entry in entries]
         return found
 
-    made = {"store": ".adjudge/store", "out": "runs/first", **raw}
+    made = {"store": ".adjudge/store", "out": "runs/first", **in_full(raw)}
     made |= {name: from_folder(made[name]) for name in _PATHS if name in made}
     if isinstance(made.get("reports"), list):
         made["reports"] = [
@@ -303,7 +315,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The file of tasks, the folder of a published benchmark (see `format`), or `hf:OWNER/NAME[@REVISION]`. May be
     left out for rewards alone, whose rollouts then carry what they are judged by."""
     reports: list[str | ReportFiles] = []
-    """Files of reports: patterns, `hf:OWNER/NAME[@REVISION]`, or mappings of `path`, `system` and `fields`."""
+    """Files of reports: patterns, folders, `hf:OWNER/NAME[@REVISION]`, or mappings of `path`, `system` and `fields`.
+    A single one needs no list."""
     format: str = "adjudge"
     """The layout of tasks and reports: `adjudge`, or the name of a published benchmark."""
     articles: Literal["raw", "cleaned"] | None = None
@@ -321,7 +334,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     min_answered: MinAnswered = 0.8
     """The share of its parts that a metric of our own needs to have a value; a protocol's entry may have another."""
     fetch: FetchConfig = FetchConfig()
-    """Where pages come from."""
+    """Where pages come from. A word in the file is short for `mode`."""
     store: str = ".adjudge/store"
     """Where judgments and pages are kept: a folder, or the URI of an object store."""
     out: str = "runs/first"
@@ -394,7 +407,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 f"{where}: {place}: keys come from the environment alone; set api_key_env to a variable's name"
             )
         try:
-            config = msgspec.convert(dict(raw), type=cls)
+            config = msgspec.convert(in_full(raw), type=cls)
         except msgspec.ValidationError as error:
             raise ConfigError(f"{where}: {mistake(error, cls)}") from error
         check_names(list(config.judges), list(protocol_loaders()))

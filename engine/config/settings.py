@@ -40,28 +40,74 @@ def plugin(key: str, name: str, load: Callable[[], Any]) -> Any:
 
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_NONE_OF = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_OTHER_KIND = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
+_LACKS = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[[^\[\]]*\]")
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+}
+"""What msgspec calls the kinds of values, in words."""
 
 
 def mistake(error: msgspec.ValidationError, kind: Any) -> str:
-    """What msgspec says of data that are not of type `kind`: `fetch.mode: Invalid enum value 'x'`."""
+    """What msgspec says of data that are not of type `kind`: `fetch.mode: 'x' is unknown; use 'live' or 'off'`."""
     said = str(error).replace(" - at `key` in `$", " as a key - at `$")
     text, _, at = said.rpartition(" - at `$")
     text, path = (text, at.rstrip("`")) if text else (at, "")
     key = path.lstrip(".")
     if unknown := _UNKNOWN.fullmatch(text):
         whole = f"{key}.{unknown[1]}" if key else unknown[1]
-        return f"{whole}: unknown key; {nearest(unknown[1], _keys(inspect.type_info(kind), path))}"
-    return f"{key}: {text}" if key else text
+        return f"{whole}: unknown key; {nearest(unknown[1], _keys(kind, path))}"
+    return f"{key}: {_in_words(text, kind, path)}" if key else _in_words(text, kind, path)
 
 
-def _keys(kind: inspect.Type, path: str) -> list[str]:
-    """The keys of what stands at `path` in a value of type `kind`."""
-    kinds = [kind]
+def _in_words(text: str, kind: Any, path: str) -> str:
+    """What msgspec's `text` says about the value at `path`, with what may stand there."""
+    values = [str(one) for found in _at(kind, path) for one in _values(found)]
+    if (chosen := _NONE_OF.fullmatch(text)) and values:
+        return f"{chosen[1]} is unknown; use {' or '.join(map(repr, dict.fromkeys(values)))}"
+    if lacking := _LACKS.fullmatch(text):
+        return f"lacks {lacking[1]}:, which must be given"
+    if other := _OTHER_KIND.fullmatch(text):
+        wanted = " or ".join(_KINDS.get(one, one) for one in other[1].split(" | ") if one != "null")
+        keys = _keys(kind, path) if "object" in other[1] else []
+        some = f" with {', '.join(f'{one}:' for one in keys)}" if 0 < len(keys) <= _SHOWN else ""
+        return f"must be {wanted}{some}, not {_KINDS.get(other[2], other[2])}"
+    return text
+
+
+_SHOWN = 8  # keys that a message names
+
+
+def _at(kind: Any, path: str) -> list[inspect.Type]:
+    """The types that the value at `path` in a value of type `kind` may have."""
+    kinds = [inspect.type_info(kind)]
     for step in _STEP.finditer(path):
         kinds = [found for one in kinds for found in _inside(one, step[1])]
-    fields = (field for one in kinds for struct in _structs(one) for field in struct.fields)
+    return kinds
+
+
+def _keys(kind: Any, path: str) -> list[str]:
+    """The keys of what stands at `path` in a value of type `kind`."""
+    fields = (field for one in _at(kind, path) for struct in _structs(one) for field in struct.fields)
     return sorted({field.encode_name for field in fields})
+
+
+def _values(kind: inspect.Type) -> Iterator[object]:
+    """The values that a value of type `kind` is one of."""
+    match kind:
+        case inspect.UnionType():
+            for one in kind.types:
+                yield from _values(one)
+        case inspect.LiteralType():
+            yield from kind.values
 
 
 def _inside(kind: inspect.Type, name: str | None) -> Iterator[inspect.Type]:

@@ -1,7 +1,7 @@
 """Which column of a file of reports is which field: as `fields:` says, as the layout says, or by its usual names."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -11,7 +11,7 @@ from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.records import Raws, Record
 from adjudge.scoring.contract.case import Task
 
-__all__ = ["Columns", "Prompts"]
+__all__ = ["TASKS_COLUMNS", "Columns", "Prompts", "renamed"]
 
 K = TypeVar("K")
 
@@ -58,6 +58,11 @@ _TEXT = (
 )
 _SYSTEM = ("model", "model_name", "system_name", "agent")
 _PROMPT = ("prompt", "question", "query", "task")
+TASKS_COLUMNS = {
+    "id": tuple(name for name in ("task_id", *_TASK) if name not in ("id", "task")),
+    "prompt": tuple(name for name in _PROMPT if name != "prompt"),
+}
+"""Names that columns have in files of tasks, where they have not ours."""
 _SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _ROUND = re.compile(rb"\s*(-?[0-9]{1,300})(?:\.0{1,300})?\s*")
 _NAMED = 12  # columns that a message names
@@ -181,6 +186,19 @@ class Columns(Generic[K]):
         return bare, 0
 
 
+def renamed(record: Record, others: Mapping[str, Sequence[str]], taken: dict[str, str]) -> bytes:
+    """The row of `record` with the columns' names among `others`, by field, made the fields'; they go to `taken`."""
+    row: Raws = msgspec.json.decode(record.raw, type=Raws)
+    if record.is_text:
+        _typed(row, {})
+    for field, names in others.items():
+        there = [name for name in names if name in row]
+        if field not in row and len(there) == 1:
+            row[field] = row.pop(there[0])
+            taken[field] = there[0]
+    return msgspec.json.encode(row)
+
+
 def _raw(value: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
@@ -201,11 +219,13 @@ def _typed(row: Raws, columns: Mapping[str, str]) -> None:
     kept = columns.get("text", "text")
     for name in [name for name, raw in row.items() if bytes(raw) == b'""' and name != kept]:
         del row[name]
-    for field in _STRUCTURED & columns.keys():
-        cell = row.get(columns[field])
+    for field in _STRUCTURED:
+        cell = row.get(columns.get(field, field))
         text = msgspec.json.decode(cell, type=str) if cell is not None else ""
         if text.lstrip()[:1] in ("[", "{"):
-            row[columns[field]] = msgspec.Raw(text.encode())
+            row[columns.get(field, field)] = msgspec.Raw(text.encode())
 
 
-_STRUCTURED = frozenset({"citations", "answer", "plan", "evidence", "trace", "usage", "annotations"})
+_STRUCTURED = frozenset(
+    {"citations", "answer", "plan", "evidence", "trace", "usage", "annotations", "gold", "attributes"}
+)

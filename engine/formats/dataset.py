@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Protocol, TypeVar
 import msgspec
 
 from adjudge.engine.errors import nearest, unloadable
-from adjudge.engine.formats.columns import Columns, Prompts
+from adjudge.engine.formats.columns import Columns, Prompts, renamed
 from adjudge.engine.formats.documents import MissingReader
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
 from adjudge.engine.formats.input_files import DOCUMENTS, KINDS, TABLES, Given, InputFile, by_number, matched
@@ -41,6 +41,8 @@ T = TypeVar("T")
 
 Key = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 """An id or another name as benchmarks publish it: a number is the name that its digits are."""
+
+_NO_OTHERS: Mapping[str, Sequence[str]] = {}
 
 ENTRY_POINTS = "adjudge.formats"
 
@@ -202,17 +204,27 @@ def _read(layout: str, tasks: str, reports: list[InputFile], **options: object) 
     return read(Path(tasks), reports, **given)
 
 
-def rows(file: Path, kind: type[T], rejected: list[Rejected]) -> Iterator[tuple[int, T]]:
-    """(line number, row) of a file of rows in any form. Invalid rows go to `rejected`."""
+def rows(
+    file: Path, kind: type[T], rejected: list[Rejected], others: Mapping[str, Sequence[str]] = _NO_OTHERS
+) -> Iterator[tuple[int, T]]:
+    """(line number, row) of a file of rows in any form. Invalid rows go to `rejected`.
+
+    `others` are the other names that a column may have, where only one can be meant; which it had is logged.
+    """
     decoder, lax = msgspec.json.Decoder(kind), msgspec.json.Decoder(kind, strict=False)
+    taken: dict[str, str] = {}
     for record in records(InputFile(file), rejected):
         try:
             record.raw.decode()  # the decoder does not validate raw JSON within a row
-            row = (lax if record.is_text else decoder).decode(record.raw)
+            raw = renamed(record, others, taken) if others else record.raw
+            row = (lax if record.is_text else decoder).decode(raw)
         except UNREADABLE as error:
             rejected.append(Rejected.of(file, record.line, kind, error))
         else:
             yield record.line, row
+    if taken:
+        words = ", ".join(f"{column!r} as the {field}" for field, column in taken.items())
+        _say_once(f"tasks: {file}: read {words}")
 
 
 def located(

@@ -4,11 +4,15 @@ A file of reports may hold many systems. A document is the report of the system 
 task that it is named after: `SYSTEM/TASK.md`, or `SYSTEM/TASK-K.md` for the K-th sample.
 """
 
+import logging
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.formats.columns import TASKS_COLUMNS
 from adjudge.engine.formats.dataset import (
     Dataset,
     FormatError,
@@ -19,8 +23,14 @@ from adjudge.engine.formats.dataset import (
     located,
     rows,
 )
+from adjudge.engine.formats.input_files import TABLES
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Report, Task
+
+_USUAL = "en"  # the language of a task that does not say, as files of tasks are documented
+
+_log = logging.getLogger(__name__)
 
 
 class Row(Report, frozen=True, kw_only=True):
@@ -32,6 +42,7 @@ class Row(Report, frozen=True, kw_only=True):
 class TaskRow(Task, frozen=True, kw_only=True):
     """A row of a file of tasks, whose names may be numbers."""
 
+    language: str = ""
     id: Key  # type: ignore[assignment]
     domain: Key = ""  # type: ignore[assignment]
     attributes: dict[str, Key] = msgspec.field(default_factory=dict)  # type: ignore[assignment]
@@ -40,19 +51,52 @@ class TaskRow(Task, frozen=True, kw_only=True):
 def read(tasks: Path, files: list[InputFile]) -> Dataset:
     """The dataset of a file of tasks and files of reports. Raises FormatError if a file is unreadable."""
     tasks = tasks / "tasks.jsonl" if tasks.is_dir() else tasks
+    if tasks.suffix.lower() not in (*TABLES, ".gz", ""):
+        raise FormatError(
+            f"tasks: {tasks}: {tasks.suffix} is no kind of file that tasks are read from; write JSON Lines (.jsonl: "
+            '{"id": "1", "prompt": "..."} on a line of its own for each task), or .json, .csv, .tsv or .parquet'
+        )
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}
-    for line, row in rows(tasks, TaskRow, rejected):
+    detected: Counter[str] = Counter()
+    for line, row in rows(tasks, TaskRow, rejected, TASKS_COLUMNS):
         attributes = {name: str(value) for name, value in row.attributes.items()}
-        names = {"id": str(row.id), "domain": str(row.domain), "attributes": attributes}
+        language = row.language or _language(row.prompt)
+        names = {
+            "id": str(row.id),
+            "domain": str(row.domain),
+            "attributes": attributes,
+            "language": language,
+        }
         task = Task(**msgspec.structs.asdict(row) | names)
         if known.setdefault(task.id, task) != task:
             raise FormatError(
                 f"{tasks}:{line}: task {task.id!r} was given before with other content; use distinct ids"
             )
+        if not row.language and language != _USUAL:
+            detected[language] += 1
+    for language, count in detected.items():
+        _log.warning(
+            "tasks: %s: %s without a language, read as %s; `language` may say otherwise",
+            tasks,
+            plural(count, "task"),
+            language,
+        )
     prompts = Prompts(known)
     found = [report for file in files for report in reports(file, prompts, rejected)]
     return Dataset(known, found, rejected)
+
+
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_JAPANESE = re.compile(r"[\u3040-\u30ff]")
+_LATIN = re.compile(r"[A-Za-z]++")
+
+
+def _language(prompt: str) -> str:
+    """The language of a prompt whose task does not say: Chinese, where more of it is that than is in Latin letters."""
+    chinese = len(_CHINESE.findall(prompt))
+    is_chinese = chinese > len(_LATIN.findall(prompt)) and not _JAPANESE.search(prompt)
+    return "zh" if is_chinese else _USUAL
 
 
 def reports(file: InputFile, prompts: Prompts, rejected: list[Rejected]) -> Iterator[Located]:

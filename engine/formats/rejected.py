@@ -23,7 +23,10 @@ class Rejected(msgspec.Struct, frozen=True):
     def of(cls, file: object, line: int, kind: type[object], error: Exception) -> "Rejected":
         """The rejection of a line that is not a `kind`, as `error` says."""
         name = "row" if kind.__name__.endswith("Row") else kind.__name__.lower()
-        return cls(str(file), line, storable(f"invalid {name}: {error}"[:_MAX_WHY]))
+        why = f"invalid {name}: {error}"
+        if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
+            why = f"not JSON, of which JSON Lines have an object on every line: {error}"
+        return cls(str(file), line, storable(why[:_MAX_WHY]))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.why}"

@@ -315,6 +315,9 @@ Found = tuple[dict[str, Value], list[Evidence]]
 """Every metric of a report, and a line of evidence for each mark."""
 
 
+_WITHOUT = " (the report to compare with); variant: pointwise and variant: vanilla need none"
+
+
 class RaceProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """RACE under the task's gold `race` (`RaceGold`), in one of two voices: `Race` or `PublishedRace`.
 
@@ -393,7 +396,7 @@ class RaceProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def _gold(self, case: Case) -> RaceGold:
         gold = RaceGold.of(case)
         if self.compares and not gold.reference.strip():
-            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference")
+            raise GoldError("gold_missing", f"task {case.task.id}: gold for race has no reference{_WITHOUT}")
         return gold
 
 

@@ -245,6 +245,11 @@ def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
 def _criterion(path: Path, number: int, row: object) -> Criterion:
     try:
         return Criterion.parse(row) if isinstance(row, str) else msgspec.convert(row, Criterion)
+    except msgspec.ValidationError as error:
+        may = ", ".join(Criterion.__struct_fields__)
+        raise CriteriaError(
+            f"{path}:{number}: {error}; a criterion is a text, or a mapping of {may}"
+        ) from error
     except ValueError as error:
         raise CriteriaError(f"{path}:{number}: {error}") from error
 
