@@ -121,6 +121,7 @@ def test_materials_multiply_fields_and_eq1_aligns_rows() -> None:
     assert figures(card) == pytest.approx((1 * 1, 1 * 0.5, 1 * (2 / 3)))
     assert figures(card, "_eq1") == pytest.approx((0.5, 0.5, 0.5))
     assert figures(card, "_strict") == (0, 0, 0)
+    assert (card.scores["f1_material"], card.scores["f1_title"]) == (1, pytest.approx(2 / 3))
     # An equal alias settles its entry; only the other entries are put before the judge, each value once.
     assert sorted(question.candidate for question in tools.questions) == ["B", "GaN", "zinc oxide"]
 

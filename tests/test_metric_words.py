@@ -2,12 +2,15 @@
 
 from collections import defaultdict
 
+import msgspec
 import pytest
 
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import about_metric
+from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import installed_protocols, published_protocols
 from adjudge.scoring.contract.scorecard import Metric, explained
+from adjudge.scoring.rubrics.benchmarks import HealthBench
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.figures import ByCriteria
 from tests.made_runs import made_run
@@ -26,12 +29,21 @@ def protocols():
         yield f"published {name}", load()(checkout="none")
 
 
+def metrics_of(protocol):
+    """Its metrics, also those that it has for tagged criteria or a published set alone."""
+    found = list(protocol.metrics)
+    if isinstance(protocol, ByCriteria):
+        found += [one.metric for one in protocol.figures(TAGGED)]
+    if isinstance(protocol, HealthBench):
+        gold = {"rubrics": msgspec.Raw(msgspec.json.encode(TAGGED))}
+        task = Task(id="1", prompt="How?", attributes={"set": "professional"}, gold=gold)
+        found += protocol.metrics_of(Case(task=task, report=Report(task_id="1", system="s", text="So.")))
+    return found
+
+
 @pytest.mark.parametrize(("name", "protocol"), list(protocols()))
 def test_every_metric_has_words(name, protocol):
-    metrics = list(protocol.metrics)
-    if isinstance(protocol, ByCriteria):
-        metrics += [one.metric for one in protocol.figures(TAGGED)]
-    for metric in metrics:
+    for metric in metrics_of(protocol):
         found = explained(protocol, metric)
         assert found.definition.endswith(".") and found.units and found.source, metric.name
         assert len(found.definition) < 250
@@ -43,10 +55,7 @@ def test_words_are_of_metrics_that_exist():
     for name, protocol in protocols():
         name = name.removeprefix("published ")
         words[name] = protocol.words
-        metrics = list(protocol.metrics)
-        if isinstance(protocol, ByCriteria):
-            metrics += [one.metric for one in protocol.figures(TAGGED)]
-        used[name] |= {protocol.words._found(metric.name)[0] for metric in metrics}
+        used[name] |= {protocol.words._found(metric.name)[0] for metric in metrics_of(protocol)}
     assert {
         name: set(said.of) - used[name] for name, said in words.items() if set(said.of) - used[name]
     } == {}

@@ -11,6 +11,7 @@ wrong.
 """
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -290,6 +291,11 @@ class Row(msgspec.Struct, frozen=True):
     material: tuple[str, ...] = ()
 
 
+def has_materials(gold: Sequence[Row]) -> bool:
+    """Whether gold has materials: SciFacts Materials, and not SciFacts Geo."""
+    return any(row.material for row in gold)
+
+
 class Compared(msgspec.Struct, frozen=True):
     """The gold entries found the same, by title and by material (None in SciFacts Geo), for each predicted row."""
 
@@ -319,13 +325,16 @@ def field_overlap(same: Same, gold: int) -> Overlap:
     return Overlap(float(found.precision[0]), float(found.recall[0]), float(found.f1[0]))
 
 
-def material_overlap(material: Same, title: Same, gold: int) -> Overlap:
-    """SciFacts Materials as the reference code has it: each figure is the product over the two fields.
+def product(fields: Sequence[Overlap]) -> Overlap:
+    """SciFacts as the reference code has it: each figure is the product over the fields (materials and titles).
 
     F1 too is a product, of the fields' F1, and not the harmonic mean of the other two.
     """
-    one, other = field_overlap(material, gold), field_overlap(title, gold)
-    return Overlap(one.precision * other.precision, one.recall * other.recall, one.f1 * other.f1)
+    return Overlap(
+        math.prod(one.precision for one in fields),
+        math.prod(one.recall for one in fields),
+        math.prod(one.f1 for one in fields),
+    )
 
 
 def row_claims(title: Same, material: Same | None, gold: int, rules: Rules) -> Forest:
@@ -356,7 +365,7 @@ async def compare_rows(
     """Compares every predicted row's title, and material where gold has materials, with every gold row's."""
     rows = [fields(raw) or {} for raw in predicted]
     titles = _same(comparison, [_value(row, TITLE) for row in rows], [row.paper_title for row in gold])
-    if not any(row.material for row in gold):
+    if not has_materials(gold):
         title, evidence = await titles
         return Compared(title, None, evidence)
     materials = _same(comparison, [_value(row, MATERIAL) for row in rows], [row.material for row in gold])

@@ -55,7 +55,8 @@ from adjudge.scoring.livedrbench.graded_slots import (
     field_overlap,
     filled,
     grade_slots,
-    material_overlap,
+    has_materials,
+    product,
     row_claims,
     slot_claims,
     slot_points,
@@ -68,6 +69,8 @@ LIVEDR = MetricWords(
         "f1": "The harmonic mean of precision and recall, for each question.",
         "precision": "The claims of the answer that the gold answer has.",
         "recall": "The claims of the gold answer that the answer has.",
+        "f1_material": "F1 of the materials alone, on questions that ask for materials and papers.",
+        "f1_title": "F1 of the papers' titles alone, on questions that ask for materials and papers.",
         "f1_traced": "F1 of the answers that have a trace.",
         "sources": "Sources that the trace refers to.",
         "branches": "Branches of the search in the trace.",
@@ -158,6 +161,8 @@ _ANSWER_METRICS = (
     *(Metric(name=name, headline=name == "f1") for name in _NAMES),
     *(Metric(name=name + form, best=None, shown=False) for form in _FORMS[1:] for name in _NAMES),
 )
+FIELD_METRICS = (Metric(name="f1_material", shown=False), Metric(name="f1_title", shown=False))
+"""Of the two fields of SciFacts Materials, whose product is its F1."""
 _TRACE_METRICS = (
     Metric(name=TRACED, table="traces"),
     *(Metric(name=name, best=None, table="traces", kind="resource") for name in _COUNTS.values()),
@@ -213,7 +218,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """A question's result with what is missing wrong (`worst`) or right (`best`), equal if nothing is.
 
     Of `parts` predicted rows and objects, `missing` are. Of the three forms, only the first `bounded` have a best: with
-    weights, Eq. 1 has none.
+    weights, Eq. 1 has none. `fields` are the worst and the best of materials and of titles apart, where there are both.
     """
 
     worst: Overlaps
@@ -222,6 +227,7 @@ class Outcome(msgspec.Struct, frozen=True):
     missing: Sequence[Missing]
     evidence: list[Evidence]
     bounded: int = 3
+    fields: Sequence[tuple[Overlap, Overlap]] = ()
 
     @classmethod
     def of(
@@ -246,6 +252,12 @@ class Outcome(msgspec.Struct, frozen=True):
                 bounds = Bounds(low, best, answered, self.parts)
                 yield Partial(self.missing[0], bounds) if self.missing else low
 
+    def field_figures(self) -> Iterator[Value]:
+        """F1 of each of `fields`."""
+        for worst, best in self.fields:
+            bounds = Bounds(worst.f1, best.f1, self.parts - len(self.missing), self.parts)
+            yield Partial(self.missing[0], bounds) if self.missing else worst.f1
+
 
 class LiveDRProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """LiveDRBench in one of two voices: `LiveDR` or `PublishedLiveDR`.
@@ -261,8 +273,12 @@ class LiveDRProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Precision, recall and F1 in each form."""
-        return _ANSWER_METRICS[: len(self.forms) * len(_NAMES)]
+        """Precision, recall and F1 in each form, and F1 of the two fields of SciFacts Materials."""
+        return _ANSWER_METRICS[: len(self.forms) * len(_NAMES)] + FIELD_METRICS
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """Those of `metrics` that the question and its report have. Raises GoldError."""
+        raise NotImplementedError
 
     async def graded(self, case: Case, tools: Tools) -> Outcome | Missing:
         """A report's answer against gold, by its category's rule. Raises GoldError."""
@@ -272,9 +288,13 @@ class LiveDRProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """Reads the answer, and compares its claims with gold. Raises GoldError."""
         outcome = await self.graded(case, tools)
         names, evidence = [name + form for form in self.forms for name in _NAMES], []
-        values: dict[str, Value] = dict.fromkeys(names, outcome) if isinstance(outcome, Missing) else {}
+        fields = [metric.name for metric in self.metrics_of(case) if metric in FIELD_METRICS]
+        values: dict[str, Value] = (
+            dict.fromkeys([*names, *fields], outcome) if isinstance(outcome, Missing) else {}
+        )
         if not isinstance(outcome, Missing):
-            values, evidence = dict(zip(names, outcome.figures(), strict=True)), outcome.evidence
+            figures = [*outcome.figures(), *outcome.field_figures()]
+            values, evidence = dict(zip([*names, *fields], figures, strict=True)), outcome.evidence
         more, lines = await self.traced(case, values["f1"], tools)
         return Scorecard.of(self.name, case, values | more, [*evidence, *lines])
 
@@ -291,7 +311,7 @@ class LiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Precision, recall, F1 and other forms; then what traces hold, with F1 per source and step (pooled)."""
-        return _ANSWER_METRICS + _TRACE_METRICS
+        return _ANSWER_METRICS + FIELD_METRICS + _TRACE_METRICS
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
@@ -300,9 +320,12 @@ class LiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Labelled.of(MATCH, MATCHED[kind]) if kind in MATCHED else None
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """All of `metrics`, without those of the trace where the report has none. Raises GoldError."""
-        case.gold(self.name, Gold).truth()
-        return _ANSWER_METRICS if case.report.trace == NULL else self.metrics
+        """`metrics` without those of fields and of traces that there are not. Raises GoldError."""
+        gold = case.gold(self.name, Gold)
+        truth = gold.truth()
+        fields = gold.category == "scifacts-materials" and has_materials(truth[0])
+        found = _ANSWER_METRICS + (FIELD_METRICS if fields else ())
+        return found if case.report.trace == NULL else found + _TRACE_METRICS
 
     async def graded(self, case: Case, tools: Tools) -> Outcome | Missing:
         """A report's answer against gold, by its category's rule; none scores 0. Raises GoldError."""
@@ -371,15 +394,20 @@ async def _scifacts(
     predicted = slots(answer, [list])
     found = await compare_rows(comparison, rows(predicted[0]) or [] if predicted else [], gold)
 
+    compared = [found.title] if found.material is None else [found.material, found.title]
+
+    def fields(best: bool) -> list[Overlap]:
+        return [field_overlap(filled(one, len(gold), best), len(gold)) for one in compared]
+
     def overlaps(best: bool) -> Overlaps:
         title = filled(found.title, len(gold), best)
         material = None if found.material is None else filled(found.material, len(gold), best)
-        mean, strict = row_claims(title, material, len(gold), rules).overlaps()
-        if material is None:
-            return field_overlap(title, len(gold)), mean, strict
-        return material_overlap(material, title, len(gold)), mean, strict
+        return product(fields(best)), *row_claims(title, material, len(gold), rules).overlaps()
 
-    return Outcome.of(overlaps, len(found.title), found.missing, found.evidence)
+    outcome = Outcome.of(overlaps, len(found.title), found.missing, found.evidence)
+    if found.material is None:
+        return outcome
+    return msgspec.structs.replace(outcome, fields=tuple(zip(fields(False), fields(True), strict=True)))
 
 
 async def _slots(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Slot], rules: Rules) -> Outcome:

@@ -34,8 +34,8 @@ from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing
 from adjudge.scoring.contract.scorecard import Outcome as Note
 from adjudge.scoring.livedrbench.claims import given_answer
-from adjudge.scoring.livedrbench.graded_slots import Graded, Rules, count_fields, slot_points
-from adjudge.scoring.livedrbench.livedr import LiveDRProtocol, Outcome
+from adjudge.scoring.livedrbench.graded_slots import Graded, Rules, count_fields, product, slot_points
+from adjudge.scoring.livedrbench.livedr import FIELD_METRICS, LiveDRProtocol, Outcome
 
 Object = dict[str, Any]
 ATTEMPTS = 6
@@ -228,9 +228,11 @@ class PublishedLiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_
     checkout: str
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """`metrics`, the same for every task. Raises GoldError."""
-        _truth(case)
-        return self.metrics
+        """`metrics`, those of fields on questions that ask for materials and papers alone. Raises GoldError."""
+        category, truths, _ = _truth(case)
+        if len(_field_names(category, truths)) > 1:
+            return self.metrics
+        return tuple(metric for metric in self.metrics if metric not in FIELD_METRICS)
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
@@ -244,20 +246,33 @@ class PublishedLiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_
         if isinstance(answer, Missing):
             return answer
         evidence: list[Evidence] = []
-        found: Overlap | Missing = Overlap(0.0, 0.0, 0.0)
+        names = _field_names(category, truths)
+        none = Overlap(0.0, 0.0, 0.0)
+        found: Sequence[Overlap | Missing] = [none] * max(len(names), 1)
         if not _fits(category, truths, answer):
             said = Note("note", words="not of the shape that the question asks for")
             evidence.append(Evidence(what="answer", outcome=said))
-        elif category.startswith("scifacts-"):
-            found = await _scifacts(truths[0], answer[0], wordings["equal"], tools)
+        elif names:
+            found = await _scifacts(names, truths[0], answer[0], wordings["equal"], tools)
         elif category in NAMED:
-            found = await _named(category, truths, answer, wordings[f"search.{category}"], tools)
+            found = [await _named(category, truths, answer, wordings[f"search.{category}"], tools)]
         else:
-            found = await _slots(truths, answer, info, wordings, tools)
-        if isinstance(found, Missing):
-            return found
-        overlap = found
-        return Outcome.of(lambda best: (overlap,), 1, [], evidence)
+            found = [await _slots(truths, answer, info, wordings, tools)]
+        fields: list[Overlap] = []
+        for one in found:
+            if isinstance(one, Missing):
+                return one
+            fields.append(one)
+        apart = [(one, one) for one in fields] if len(fields) > 1 else []
+        outcome = Outcome.of(lambda best: (product(fields),), 1, [], evidence)
+        return msgspec.structs.replace(outcome, fields=apart)
+
+
+def _field_names(category: str, truths: Sequence[Any]) -> list[str]:
+    """The fields of a SciFacts question, materials where the first gold row has one; none of other categories."""
+    if not category.startswith("scifacts-"):
+        return []
+    return ["material", "paper_title"] if "material" in truths[0][0] else ["paper_title"]
 
 
 def _truth(case: Case) -> tuple[str, list[Any], Object]:
@@ -442,12 +457,9 @@ async def _searched(
 
 
 async def _scifacts(
-    gold: Sequence[Object], predicted: Sequence[Object], wording: Wording, tools: Tools
-) -> Overlap | Missing:
-    """Every predicted value against the aliases of gold entries: titles alone, or the product with materials.
-
-    An equal text needs no asking. Materials count where the first gold row has one.
-    """
+    names: Sequence[str], gold: Sequence[Object], predicted: Sequence[Object], wording: Wording, tools: Tools
+) -> Sequence[Overlap | Missing]:
+    """Every predicted value of each field against the aliases of gold entries. An equal text needs no asking."""
 
     async def alike(pairs: Sequence[tuple[Any, str]]) -> bool | Missing:
         """Whether any (value, alias) is the same, one by one. A value that is empty, or not a text, matches nothing."""
@@ -478,10 +490,4 @@ async def _scifacts(
         recall = sum(right[: len(entries)]) / len(entries)
         return Overlap.of(sum(right[len(entries) :]) / len(values) if values else 0.0, recall)
 
-    precision = recall = f1 = 1.0
-    names = ["material", "paper_title"] if "material" in gold[0] else ["paper_title"]
-    for one in await asyncio.gather(*map(field, names)):
-        if isinstance(one, Missing):
-            return one
-        precision, recall, f1 = precision * one.precision, recall * one.recall, f1 * one.f1
-    return Overlap(precision, recall, f1)
+    return await asyncio.gather(*map(field, names))
