@@ -46,6 +46,7 @@ HEALTHBENCH = MetricWords(
         "score_length_adjusted": "The score less the published rate of its set for every 500 characters beyond 2,000.",
         "tag:": f"{_POINTS}, over the criteria with this tag.",
     },
+    units=dict.fromkeys(("score", "score_length_adjusted", "tag:"), "share"),
 )
 DRACO = MetricWords(
     source="DRACO",
