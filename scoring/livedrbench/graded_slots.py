@@ -337,6 +337,11 @@ def product(fields: Sequence[Overlap]) -> Overlap:
     )
 
 
+def material_overlap(material: Same, title: Same, gold: int) -> Overlap:
+    """SciFacts Materials: the product over its two fields."""
+    return product([field_overlap(material, gold), field_overlap(title, gold)])
+
+
 def row_claims(title: Same, material: Same | None, gold: int, rules: Rules) -> Forest:
     """The rows as claims for Eq. 1, one-to-one: a material with its paper as subclaim, or a paper alone.
 

@@ -56,7 +56,7 @@ from adjudge.scoring.livedrbench.graded_slots import (
     filled,
     grade_slots,
     has_materials,
-    product,
+    material_overlap,
     row_claims,
     slot_claims,
     slot_points,
@@ -394,20 +394,23 @@ async def _scifacts(
     predicted = slots(answer, [list])
     found = await compare_rows(comparison, rows(predicted[0]) or [] if predicted else [], gold)
 
-    compared = [found.title] if found.material is None else [found.material, found.title]
-
-    def fields(best: bool) -> list[Overlap]:
-        return [field_overlap(filled(one, len(gold), best), len(gold)) for one in compared]
-
     def overlaps(best: bool) -> Overlaps:
         title = filled(found.title, len(gold), best)
         material = None if found.material is None else filled(found.material, len(gold), best)
-        return product(fields(best)), *row_claims(title, material, len(gold), rules).overlaps()
+        mean, strict = row_claims(title, material, len(gold), rules).overlaps()
+        if material is None:
+            return field_overlap(title, len(gold)), mean, strict
+        return material_overlap(material, title, len(gold)), mean, strict
 
     outcome = Outcome.of(overlaps, len(found.title), found.missing, found.evidence)
     if found.material is None:
         return outcome
-    return msgspec.structs.replace(outcome, fields=tuple(zip(fields(False), fields(True), strict=True)))
+
+    def field(same: list[list[bool] | Missing]) -> tuple[Overlap, Overlap]:
+        worst, best = (field_overlap(filled(same, len(gold), best), len(gold)) for best in (False, True))
+        return worst, best
+
+    return msgspec.structs.replace(outcome, fields=(field(found.material), field(found.title)))
 
 
 async def _slots(comparison: Comparison, answer: msgspec.Raw, gold: Sequence[Slot], rules: Rules) -> Outcome:
