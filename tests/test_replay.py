@@ -73,6 +73,20 @@ class TestLog:
         assert all(THOUGHT in one.item.text and one.reward.parts for one in found)
         assert session[1].stat().st_mode & 0o077 == 0
 
+    def test_rewards_of_two_formulas_are_not_mixed(self, tmp_path, capsys):
+        """Another weight, other rubrics or another judge is another formula; the same ones are the same."""
+        path, log = trained(tmp_path)
+        trained(tmp_path)
+        assert len({one.formula for one in logged(log)}) == 1
+        other = {**METRIC, "penalties": {"echo": 0.1}, "log": {"file": str(log)}}
+        with RewardModel(world(tmp_path / "other", reward=other)) as model:
+            model.score_sync([{"task_id": "0", "text": told(0, 0, 1), "rubrics": RUBRICS}])
+        first, second = dict.fromkeys(one.formula for one in logged(log))
+        code, _, error = run(capsys, "rewards", "replay", str(log), str(path))
+        assert code == 2 and f"{first} (48 rollouts), {second} (1 rollout)" in one_line(error)
+        code, out, _ = run(capsys, "rewards", "replay", str(log), str(path), "--formula", second, "--json")
+        assert code == 0 and json.loads(out)["rollouts"] == 1
+
     def test_log_of_reports_leaves_the_rest_out(self, tmp_path):
         path, log = trained(tmp_path, keep="report")
         assert THOUGHT not in log.read_text()

@@ -44,7 +44,7 @@ async def test_call_waits_for_its_judge(tmp_path, deadline, hold):
     assert found.value is not None and 2.0 < took < 15.0
 
 
-async def test_call_gives_a_judge_up_when_it_could_not_answer_in_time(tmp_path):
+async def test_call_gives_up_a_judge_that_would_be_late(tmp_path):
     async with MockOpenAI(latency=2.0) as mock:
         config = rewarded(tmp_path, judged(mock.url))
         with RewardModel(config) as model:

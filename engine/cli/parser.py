@@ -400,6 +400,7 @@ def _training(commands: Commands) -> None:
     add("action", choices=["replay"], help="score them again")
     add("log", metavar="RUN_LOG", help="the log file set by reward.log")
     add("config", metavar="CONFIG", help="configuration file (YAML) with the other reward")
+    add("--formula", metavar="DIGEST", help="the formula to replay, where the log has several")
     add("--judge", metavar="SPEC", help=f"another judge: {JUDGES}")
     add("--store", metavar="URI", help=STORE)
 

@@ -124,13 +124,17 @@ class _Pair(msgspec.Struct, frozen=True):
     start: str
 
 
-async def replay(log: str | Path, config: RunConfig) -> Replay:
-    """Score the rollouts of `log` again by `config`, and compare.
+async def replay(log: str | Path, config: RunConfig, formula: str | None = None) -> Replay:
+    """Score the rollouts of `log` again by `config`, and compare; of a log of several formulas, those of `formula`.
 
     Raises UsageError, StoreError, and JudgeError for a judge that cannot be used.
     """
     file, refused = Path(log), Refused()
-    found = sorted(places(file, refused), key=lambda place: (place.group, place.line))
+    known = list(places(file, refused))
+    chosen = _chosen(known, formula)
+    found = sorted(
+        (place for place in known if place.formula == chosen), key=lambda place: (place.group, place.line)
+    )
     judges: set[str] = set()
     pairs: list[_Pair] = []
     async with open_replay(config) as scorer:
@@ -140,6 +144,22 @@ async def replay(log: str | Path, config: RunConfig) -> Replay:
             pairs += [pair async for pair in _scored(scorer, batch, logged)]
         judge = scorer.judge
     return _compared(str(file), tuple(sorted(judges)), judge, pairs, refused)
+
+
+def _chosen(found: Sequence[Place], formula: str | None) -> str:
+    """The formula whose rollouts are replayed. Raises UsageError where there are others and none is chosen."""
+    counts = Counter(place.formula for place in found)
+    if formula is None and len(counts) < 2:
+        return next(iter(counts), "")
+    if formula in counts:
+        return str(formula)
+    listed = ", ".join(
+        f"{name or chr(39) * 2} ({plural(count, 'rollout')})" for name, count in counts.items()
+    )
+    raise UsageError(
+        f"log: its rewards are of {plural(len(counts), 'formula')}, which cannot be compared: {listed}; choose one "
+        "with --formula"
+    )
 
 
 def _batches(found: Sequence[Place]) -> Iterator[list[Place]]:
@@ -290,7 +310,7 @@ def _said(found: Replay) -> str:
 def run(options: argparse.Namespace) -> int:
     """Score a log of rewards again, and print how the two differ."""
     config = RunConfig.load(options.config, store=options.store, judge=options.judge)
-    found = interruptible(replay(options.log, config))
+    found = interruptible(replay(options.log, config, options.formula))
     rejected(found.examples)
     print_result(options, found, _print_replay)
     return DONE if found.is_whole else INCOMPLETE

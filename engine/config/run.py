@@ -515,9 +515,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """This configuration with the protocols of its rewards, and no site waited for longer than they can wait."""
         reward = self.reward_config()
         fetch = self.fetch.within(reward.deadline_s * _OF_A_DEADLINE)
-        own = msgspec.structs.replace(self, protocols=reward.protocols or self.protocols, fetch=fetch)
-        own.__dict__["reward_formula"] = self.reward_formula  # the same, and made once
-        return own
+        return msgspec.structs.replace(self, protocols=reward.protocols or self.protocols, fetch=fetch)
 
     @cached_property
     def reward_formula(self) -> Formula:

@@ -1,10 +1,11 @@
 """The log of a training run's rewards: each scored rollout with its gold and settings, for `adjudge rewards replay`."""
 
 import asyncio
+import hashlib
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import BinaryIO, Self
 import msgspec
 
 from adjudge.engine.config.reward import LogConfig, Step
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.dataset import UNREADABLE
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, as_items, pages_of, plain
-from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.case import Case, Task
 
-__all__ = ["Logged", "Place", "Refused", "RunLog", "at", "places"]
+__all__ = ["Logged", "Place", "Refused", "RunLog", "at", "formula_digest", "places"]
 
 WAITING = 64  # calls whose rollouts wait to be written; those of further ones are skipped
 LONGEST = 64 << 20  # bytes of a line
@@ -29,7 +31,10 @@ _log = logging.getLogger(__name__)
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of the log: a rollout of `task`, and the reward that it got from `judge` at `time`, in s since 1970."""
+    """A line of the log: a rollout of `task`, and the reward that it got from `judge` at `time`, in s since 1970.
+
+    `formula` is the digest of all that decided the reward: rewards of two formulas cannot be compared.
+    """
 
     time: float
     task: str
@@ -37,6 +42,7 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     item: RewardItem
     reward: Reward
     step: Step | None = None
+    formula: str = ""
 
     @property
     def group(self) -> tuple[int, str]:
@@ -47,6 +53,41 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _DECODER = msgspec.json.Decoder(Logged)
 
 
+_DECIDES = (
+    "metric",
+    "weights",
+    "strict",
+    "clip",
+    "penalties",
+    "length",
+    "group",
+    "report",
+    "on_truncated",
+    "on_unanswered",
+)
+
+
+def formula_digest(config: RunConfig, tasks: Iterable[Task], judge: str) -> str:
+    """The digest of what decides a reward: weights and rules, protocols with their criteria, tasks with gold, judge.
+
+    Raises ConfigError for a file of criteria that cannot be read.
+    """
+    reward = config.reward_config()
+    told = [
+        [getattr(reward, name) for name in _DECIDES],
+        [
+            config.protocols,
+            config.criteria_digests(),
+            config.min_answered,
+            config.prompts,
+            config.fetch.closed,
+        ],
+        [[task.id, task.prompt, task.language, task.gold] for task in tasks],
+        judge,
+    ]
+    return hashlib.blake2b(msgspec.json.encode(told, order="deterministic"), digest_size=8).hexdigest()
+
+
 class RunLog:
     """Appends rollouts to a file, in a separate thread: no reward waits for the disk.
 
@@ -54,11 +95,12 @@ class RunLog:
     processes may append to one file.
     """
 
-    def __init__(self, config: LogConfig, judge: str) -> None:
+    def __init__(self, config: LogConfig, judge: str, formula: str = "") -> None:
         self.written = 0
         self.skipped = 0
         self._config = config
         self._judge = judge
+        self._formula = formula
         self._waiting = 0
         self._thread = ThreadPoolExecutor(1, "adjudge reward log")
         try:
@@ -70,9 +112,9 @@ class RunLog:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, config: LogConfig, judge: str) -> AsyncIterator[Self]:
+    async def running(cls, config: LogConfig, judge: str, formula: str = "") -> AsyncIterator[Self]:
         """A log that has written all it took once the block is left. Raises ConfigError."""
-        made = await asyncio.to_thread(cls, config, judge)
+        made = await asyncio.to_thread(cls, config, judge, formula)
         try:
             yield made
         finally:
@@ -96,6 +138,7 @@ class RunLog:
                 item=item if self._config.keep == "rollout" else _report_of(item, case),
                 reward=reward,
                 step=step,
+                formula=self._formula,
             )
             for item, case, reward in zip(items, cases, rewards, strict=True)
         ]
@@ -142,11 +185,12 @@ def _report_of(item: RewardItem, case: Case) -> RewardItem:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A line's position in a log (its number from 1 and its byte), and its rollout's group."""
+    """A line's position in a log (its number from 1 and its byte), and its rollout's group and formula."""
 
     line: int
     offset: int
     group: tuple[int, str]
+    formula: str = ""
 
 
 class Refused:
@@ -175,7 +219,8 @@ def places(file: Path, refused: Refused) -> Iterator[Place]:
                     refused.add(Rejected(str(file), number, f"longer than {LONGEST:,} bytes"))
                 elif line.strip():
                     try:
-                        yield Place(number, start, _decoded(line).group)
+                        found = _decoded(line)
+                        yield Place(number, start, found.group, found.formula)
                     except (*UNREADABLE, RewardError) as error:
                         refused.add(Rejected.of(file, number, Logged, error))
     except OSError as error:

@@ -28,7 +28,7 @@ from adjudge.engine.rewards.audit import Audit, CanaryWatch
 from adjudge.engine.rewards.group import Group, Positions, groups_of, shares
 from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
 from adjudge.engine.rewards.rollout import KnownTasks, Rollout
-from adjudge.engine.rewards.run_log import RunLog
+from adjudge.engine.rewards.run_log import RunLog, formula_digest
 from adjudge.engine.runs.record import Judging
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune, tidied
@@ -49,16 +49,18 @@ CHARS_PER_TOKEN = 3.0  # fewer than English has
 CHARS_PER_TOKEN_ZH = 1.5
 
 
-async def room_for_reports(config: RunConfig, tasks: Iterable[Task], judge: str, window: int) -> int:
+async def room_for_reports(
+    config: RunConfig, tasks: Iterable[Task], judge: str, window: int, formula: Formula | None = None
+) -> int:
     """The most characters of a report that surely fit into the `window` of a judge, in tokens; 0 for none.
 
-    That follows from its prompts about `tasks`. Raises UsageError, StoreError.
+    That follows from its prompts about `tasks` for `formula`, or the configuration's. Raises UsageError, StoreError.
     """
     longest = sorted(tasks, key=_size, reverse=True)[:TASKS]
     shown = longest or [Task(id="room", prompt="")]
     cases = [Case(task=task, report=Report(task_id=task.id, system="room", text="x")) for task in shown]
     with tempfile.TemporaryDirectory(prefix="adjudge-room-") as empty:
-        asking: list[ScoringProtocol] = [*config.reward_formula.protocols]
+        asking: list[ScoringProtocol] = [*(formula or config.reward_formula).protocols]
         if (group := config.reward_config().group).asks:
             asking.append(_Comparing(reports=LISTED if group.kind == "listwise" else 2))
         found = await dry_run(config, cases, tuple(asking), Place.of(empty))
@@ -109,7 +111,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
     """
     reward = config.reward_config()
     config.check_reward()
-    config = config.for_rewards()
+    formula, config = config.reward_formula, config.for_rewards()
     store = Place.of(config.store)
     place = store / "rewards"
     await asyncio.to_thread(prune, place, days=reward.retention_days)
@@ -122,10 +124,12 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
             else {}
         )
         _say_invalid(config, tasks)
-        scorer = await stack.enter_async_context(_open(config, place, tasks, patience))
+        scorer = await stack.enter_async_context(_open(config, formula, place, tasks, patience))
         if reward.audit is not None:
             other = msgspec.structs.replace(config, judge=config.audit_judge(), judges={})
-            second = await stack.enter_async_context(_open(other, place, tasks, patience))
+            second = await stack.enter_async_context(
+                _open(other, other.reward_formula, place, tasks, patience)
+            )
             scorer.audit = await stack.enter_async_context(
                 Audit.running(reward.audit, partial(second.score, alone=True))
             )
@@ -134,7 +138,8 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
                 CanaryWatch.running(reward.canary, partial(scorer.score, alone=True))
             )
         if reward.log is not None:
-            scorer.log = await stack.enter_async_context(RunLog.running(reward.log, scorer.judge))
+            digest = await asyncio.to_thread(formula_digest, config, tasks.values(), scorer.judge)
+            scorer.log = await stack.enter_async_context(RunLog.running(reward.log, scorer.judge, digest))
         yield scorer
 
 
@@ -157,7 +162,7 @@ async def open_replay(config: RunConfig) -> AsyncIterator["RewardScorer"]:
     Raises ConfigError, StoreError and, while it scores, JudgeError.
     """
     config.check_reward()
-    config = config.for_rewards()
+    formula, config = config.reward_formula, config.for_rewards()
     tasks = await asyncio.to_thread(load_tasks, config.format, config.tasks) if config.tasks else {}
 
     async def fit(judge: str, window: int) -> None:
@@ -165,7 +170,7 @@ async def open_replay(config: RunConfig) -> AsyncIterator["RewardScorer"]:
 
     gates = RunGates(config, check=fit)
     async with _evaluator(config, Place.of(config.store) / "rewards", gates) as evaluator:
-        scorer = RewardScorer(config, evaluator, tasks)
+        scorer = RewardScorer(config, evaluator, tasks, formula=formula)
         try:
             yield scorer
         finally:
@@ -174,12 +179,16 @@ async def open_replay(config: RunConfig) -> AsyncIterator["RewardScorer"]:
 
 @asynccontextmanager
 async def _open(
-    config: RunConfig, place: Place, tasks: Mapping[str, Task], patience: Patience | None
+    config: RunConfig,
+    formula: Formula,
+    place: Place,
+    tasks: Mapping[str, Task],
+    patience: Patience | None,
 ) -> AsyncIterator["RewardScorer"]:
     """The scorer of `config` alone, without canaries and audit."""
     gates = RewardGates(patience)
     async with _evaluator(config, place, gates) as evaluator:
-        scorer = RewardScorer(config, evaluator, tasks, gates)
+        scorer = RewardScorer(config, evaluator, tasks, gates, formula)
         if config.reward_config().group.asks:
             await asyncio.to_thread(shares, [], [1, 1], 0)  # compiled before a deadline runs
         gates.start(scorer.fit_reports)
@@ -199,7 +208,7 @@ def _evaluator(config: RunConfig, place: Place, gates: Gates) -> AbstractAsyncCo
 
 
 class RewardScorer:
-    """Computes rewards by the formula of `config`, with `evaluator` to ask and read. One event loop.
+    """Computes rewards by `formula`, that of `config` without one, with `evaluator` to ask and read. One event loop.
 
     `gates` are before the judges behind `evaluator`.
     """
@@ -210,10 +219,11 @@ class RewardScorer:
         evaluator: Evaluator,
         tasks: Mapping[str, Task],
         gates: RewardGates | None = None,
+        formula: Formula | None = None,
     ) -> None:
         self.reward_config = config.reward_config()
         self.evaluator = evaluator
-        self.formula = config.reward_formula
+        self.formula = formula or config.reward_formula
         self.audit: Audit | None = None
         self.canary: CanaryWatch | None = None
         self.log: RunLog | None = None
@@ -249,7 +259,7 @@ class RewardScorer:
         A configured limit is kept: a judge whose window is too small for it is refused.
         """
         try:
-            room = await room_for_reports(self._config, self._tasks.values(), judge, window)
+            room = await room_for_reports(self._config, self._tasks.values(), judge, window, self.formula)
         except (UsageError, StoreError) as error:
             raise JudgeError(f"report_limit: cannot be derived from the judge's window: {error}") from error
         explicit = self._config.report_limit
