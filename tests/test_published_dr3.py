@@ -9,6 +9,7 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from adjudge.engine.commands.plan import plan
@@ -136,20 +137,20 @@ async def test_dr3_without_a_readable_reply_has_no_value(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("claims", "support", "value", "strict", "calls"),
+    ("claims", "support", "value", "high", "calls"),
     [
-        ("", "", None, None, 3),  # an empty reply is followed by another
+        ("", "", None, 1.0, 3),  # an empty reply is followed by another
         ('{"claims": []}', "", 0.0, 0.0, 1),  # the report cites nothing
-        (_CLAIMS, "Well.", 0.0, None, 2),  # the code takes it as unsupported
-        (_CLAIMS, '{"results": [{"id": 1, "supported": true}]}', 0.5, None, 2),
+        (_CLAIMS, "Well.", 0.0, 1.0, 2),  # the code takes it as unsupported
+        (_CLAIMS, '{"results": [{"id": 1, "supported": true}]}', 0.5, 1.0, 2),
         (_CLAIMS, '{"results": [{"id": 1, "supported": true}, {"id": 2, "supported": false}]}', 0.5, 0.5, 2),
-        (_CLAIMS, '{"results": [{"id": 1, "explanation": 7}]}', None, None, 2),  # the code stumbles
+        (_CLAIMS, '{"results": [{"id": 1, "explanation": 7}]}', None, 1.0, 2),  # the code stumbles
         (_CLAIMS.replace("plan.md", "none.pdf"), "", 0.0, 0.0, 1),  # no such source: not asked about
-        (_CLAIMS.replace("plan.md", "chart.png"), "", None, None, 1),  # a picture
+        (_CLAIMS.replace("plan.md", "chart.png"), "", None, 1.0, 1),  # a picture
     ],
 )
 async def test_dr3_facts_that_fail_count_as_the_code_counts(
-    tmp_path: Path, claims: str, support: str, value: float | None, strict: float | None, calls: int
+    tmp_path: Path, claims: str, support: str, value: float | None, high: float, calls: int
 ) -> None:
     repo = dr3_folder(tmp_path)
     (repo / "data/datasets_en/001/chart.png").write_bytes(b"\x89PNG")
@@ -167,8 +168,10 @@ async def test_dr3_facts_that_fail_count_as_the_code_counts(
             reports=[str(repo / "results_main/datasets_en/64k/tern/001/final_report.md")],
             protocols=[{"name": "dr3", "call": "published", "checkout": str(repo)}],
         )  # fmt: skip
-    found = [scores["tern", "001@64k", name] for name in ("fa_lenient", "fa_lenient_strict")]
-    assert found == [value, strict]
+    rows = pq.read_table(tmp_path / "run" / "scores.parquet").to_pylist()
+    (row,) = [row for row in rows if row["metric"] == "fa_lenient"]
+    assert scores["tern", "001@64k", "fa_lenient"] == value
+    assert [row[column] for column in ("value", "low", "high")] == [value, value or 0.0, high]
     assert len(asked) == calls
 
 

@@ -58,7 +58,7 @@ async def test_report_is_cleaned_and_marked_once(tmp_path: Path) -> None:
     )
     assert scores(first) == scores(again)
     assert scores(first)["1", "overall"] == pytest.approx(0.6)
-    assert scores(first)["2", "insight_strict"] == pytest.approx(0.6)
+    assert scores(first)["2", "insight"] == pytest.approx(0.6)
     record = RunRecord.read(tmp_path / "run")
     assert record.prompts["race.marks.zh"] and len(record.prompts["race.clean.en"]) == 32
 
@@ -120,10 +120,17 @@ async def test_unusable_replies_leave_the_report_unscored(
 async def test_zero_of_a_lacking_reply_stands_under_the_published_name(tmp_path: Path) -> None:
     made_bench(tmp_path / "bench")
     async with MockOpenAI(fault=replying_to(clean=CLEANED, marks=marked(without="insight"))) as mock:
-        found = scores(await evaluate_async(config(tmp_path, mock.url)))
-    assert found["1", "insight"] == 0 and found["1", "overall"] == pytest.approx(0.6)
-    assert found["1", "insight_strict"] is None and found["1", "overall_strict"] is None
-    assert found["1", "readability_strict"] == pytest.approx(0.6)
+        result = await evaluate_async(config(tmp_path, mock.url))
+    rows = pq.read_table(Path(result.out) / "scores.parquet").to_pylist()
+    found = {row["metric"]: row for row in rows if row["task_id"] == "1"}
+
+    def told(name: str) -> list[float]:
+        return [found[name][column] for column in ("value", "low", "high", "answered", "parts")]
+
+    assert told("insight") == [0, 0, 1, 0, 1]
+    assert told("readability") == [pytest.approx(0.6), pytest.approx(0.6), pytest.approx(0.6), 1, 1]
+    value, low, high, answered, parts = told("overall")
+    assert value == pytest.approx(0.6) and 0 < low < value < high < 1 and (answered, parts) == (3, 4)
 
 
 async def test_pointwise_needs_no_reference(tmp_path: Path) -> None:
@@ -132,7 +139,7 @@ async def test_pointwise_needs_no_reference(tmp_path: Path) -> None:
     said = marked(target=13, reference=0).replace("article_1_score", "target_score")
     async with MockOpenAI(fault=replying_to(clean=CLEANED, alone=said)) as mock:
         found = scores(await evaluate_async(config(tmp_path, mock.url, variant="pointwise")))
-    assert found["1", "overall"] == found["1", "insight_strict"] == 1
+    assert found["1", "overall"] == found["1", "insight"] == 1
 
 
 async def test_plan_counts_what_a_run_asks(tmp_path: Path) -> None:

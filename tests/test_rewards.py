@@ -85,19 +85,20 @@ class TestFormula:
         assert value(config, scores, {"injection": 1.0, "length": 1.0})[0] == pytest.approx(1.0 - 1.25)
         assert value(config, {"c_acc": 0.0, "e_cit": 0.0}, {"injection": 1.0, "length": 1.0})[0] == -1
 
-    def test_strict_form_is_the_default(self):
+    def test_what_a_reply_left_out_withholds_the_reward(self):
+        """The benchmark's code gives 0 for it, which is the judge's doing and not the rollout's."""
+
         class Marked(Rubrics, frozen=True, kw_only=True):
             name = "marked"
             metrics = (Metric(name="mark", headline=True), Metric(name="mark_strict"))
 
-        card = Scorecard.of("marked", CASE, {"mark": 0.9, "mark_strict": 0.3})
-        for config, expected in (
-            (RewardConfig(metric="mark"), 0.3),
-            (RewardConfig(metric="marked.mark"), 0.3),
-            (RewardConfig(), 0.3),
-            (RewardConfig(metric="mark", strict=False), 0.9),
-        ):
-            assert Formula(config, [Marked()]).value({"marked": card}, {}).value == expected
+        lost = Evidence(what="insight", outcome=MISSING, reason="judge_unparseable")
+        values = {"mark": Partial(0.9, Bounds(0.4, 1.0, 3, 4)), "mark_strict": 0.3}
+        card = Scorecard.of("marked", CASE, values, [lost])
+        found = Formula(RewardConfig(metric="mark"), [Marked()]).value({"marked": card}, {})
+        assert (found.value, found.reason) == (None, "judge_unparseable")
+        whole = Scorecard.of("marked", CASE, {"mark": 0.9, "mark_strict": 0.3})
+        assert Formula(RewardConfig(metric="mark"), [Marked()]).value({"marked": whole}, {}).value == 0.9
 
     def test_missing_metric_leaves_no_reward_only_if_weighted(
         self,

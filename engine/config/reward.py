@@ -263,9 +263,6 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     always: list[str] = []
     """Protocols without a weight that are asked all the same; their metrics come with the reward and never withhold
     it."""
-    strict: bool = True
-    """Whether a metric with a form `NAME_strict` is used in that form, in which the report's own faults count against
-    it."""
     clip: Bounds | None = None
     """The ends between which the reward is held."""
     penalties: Penalties = Penalties()
@@ -557,8 +554,6 @@ def _weights(config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> list
 def _part(name: str, term: Term, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> Part:
     protocol, wanted = _found(name, protocols)
     metrics = {metric.name: metric for one in protocols if one.name == protocol for metric in one.metrics}
-    if config.strict and f"{wanted}_strict" in metrics:
-        wanted = f"{wanted}_strict"
     metric = metrics.get(wanted)
     weights = tuple(term.weight.values()) if isinstance(term.weight, dict) else (term.weight,)
     if not all(map(isfinite, (*weights, *(term.rescale or ())))):

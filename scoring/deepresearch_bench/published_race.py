@@ -8,8 +8,8 @@ a report that cannot be cleaned, or does not fit the judge's window, is cleaned 
 code cleans every report in the language it comes to first, Chinese where the set has Chinese tasks; here it is the
 task's own, unless `cleaning_language` says otherwise.
 
-Metrics have the published names. If a reply lacks a dimension's marks, the code scores it 0; `_strict` metrics have no
-value then.
+Metrics have the published names. If a reply lacks a dimension's marks, the code scores it 0; its bounds, and those of
+the overall score, say what it could be, and reports are ranked by the lower one.
 
 Marks are read and weighted by the reference code's rules, quirks included, for `call: published` alone:
 
@@ -36,7 +36,7 @@ from adjudge.judges.published import Checkout, PublishedQuestion, UnreadableRepl
 from adjudge.scoring.answers.parts import ReadReply, ask_until_read
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Metric, Missing, Value
+from adjudge.scoring.contract.scorecard import MISSING, Bounds, Evidence, Metric, Missing, Partial, Value
 from adjudge.scoring.deepresearch_bench.published_criteria import (
     LANGUAGES,
     Language,
@@ -243,6 +243,7 @@ def _marks(item: Any) -> tuple[float | None, float | None]:
 Variant = Literal["full", "pointwise"]
 
 MIN_CLEANED = 100
+_MOST = 10.0  # of a mark, as the prompts ask for it
 _MARKS = {"full": "generate_merged_score_prompt", "pointwise": "point_wise_score_prompt"}
 _ENDS = frozenset(".?!。？！\n")
 _SEARCHED = 200
@@ -336,12 +337,9 @@ class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Overall first, then the dimensions; then the same without what the code scores 0 for a lacking reply."""
+        """Overall first, then the dimensions."""
         names = ("overall", *DIMENSIONS)
-        return (
-            *(Metric(name=name, scale=100, headline=name == "overall") for name in names),
-            *(Metric(name=f"{name}_strict", scale=100, shown=False) for name in names),
-        )
+        return tuple(Metric(name=name, scale=100, headline=name == "overall") for name in names)
 
     @property
     def compares(self) -> bool:
@@ -382,7 +380,7 @@ class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fiel
     async def marked(
         self, case: Case, article: str, reference: str, measure: Yardstick, tools: Tools
     ) -> Found | Missing:
-        """Every metric by the code's rules and strictly, and a line of evidence for each mark of the reply."""
+        """Every metric by the code's rules, and a line of evidence for each mark, and each dimension that lacks one."""
         task, language = case.task.prompt, language_of(case)
         listed = _listed(*measure.criteria.items())
         wording = race_wordings(self.checkout, self.variant)[f"marks.{language}"]
@@ -404,15 +402,39 @@ class PublishedRace(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fiel
             found = shares(reply.value, measure.weights, measure.criteria, alone=not self.compares)
         except UnreadableReply:
             return Missing("judge_unparseable")
-        values: dict[str, Value] = {"overall": found.overall, **found.dimensions}
-        whole = found.whole | ({"overall"} if len(found.whole) == len(DIMENSIONS) else frozenset())
-        lacking = Missing("judge_unparseable")
-        values |= {f"{name}_strict": one if name in whole else lacking for name, one in values.items()}
-        return values, [
+        evidence = [
             mark_evidence(f"{name}: {item.criterion}", item.target, item.reference, reply.judgment)
             for name, marks in found.marks.items()
             for item in marks.items
         ]
+        evidence += [
+            Evidence(what=name, outcome=MISSING, judgment=reply.judgment, reason="judge_unparseable")
+            for name in DIMENSIONS
+            if name not in found.whole
+        ]
+        return _bounded(found, measure.weights, self.compares), evidence
+
+
+def _bounded(found: RaceShares, weights: Mapping[str, float], compares: bool) -> dict[str, Value]:
+    """Every metric as the code counts it, between what it could be if the reply lacked nothing."""
+    lost = [name for name in DIMENSIONS if name not in found.whole]
+    if not lost:
+        return {"overall": found.overall, **found.dimensions}
+    kept = {name: found.marks[name] for name in found.whole}
+    target = total({name: one.target for name, one in kept.items()}, weights)
+    reference = total({name: one.reference for name, one in kept.items()}, weights)
+    most = total(dict.fromkeys(lost, _MOST), weights)
+    ends = (share(target, reference + most, compares), share(target + most, reference, compares))
+    values: dict[str, Value] = {
+        name: _within(one, (0.0, 1.0), 0, 1) if name in lost else one
+        for name, one in found.dimensions.items()
+    }
+    return {"overall": _within(found.overall, ends, len(kept), len(DIMENSIONS)), **values}
+
+
+def _within(value: float, ends: tuple[float, float], answered: int, parts: int) -> Partial:
+    """The code's `value`, which may lie beyond the `ends`: its marks have no limits."""
+    return Partial(value, Bounds(min(value, *ends), max(value, *ends), answered, parts))
 
 
 def _middling(criteria_list: str, **marks: float) -> str:

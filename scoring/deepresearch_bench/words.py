@@ -24,7 +24,6 @@ RACE = MetricWords(
         "criteria_echo": "share",
         "reference_runs": "share",
     },
-    forms={"_strict": "Without a value where the code gives 0 for a missing reply."},
 )
 
 _PAIR = "A pair is a statement of the report and a page that it cites for it."

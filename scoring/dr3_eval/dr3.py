@@ -70,7 +70,6 @@ WORDS = MetricWords(
         "supported:": "Supported pairs of claim and source with this role.",
         "share:": "The cited sources that have this role, pooled over tasks.",
     },
-    forms={"_strict": "Without a value where the code gives 0 for a reply that it lacks."},
 )
 
 

@@ -4,12 +4,14 @@ Requests are the code's (`evaluators/`): system and user message, temperature 0,
 lowers the tokens for some models by their names, which is not copied. `published_replies` has its rules of reading:
 
 - Recall in batches of 10: one detailed call; if it cannot be read, up to three compact ones; if none can, no value. An
-  insight that a reply leaves out counts as not recalled, and `_strict` metrics have no value then.
-- The checklist in batches of 5, up to three calls each. A requirement without a verdict is left out of the count, and
-  `if_strict` has no value then. Without a verdict on any requirement, both are unscored.
+  insight that a reply leaves out counts as not recalled.
+- The checklist in batches of 5, up to three calls each. A requirement without a verdict is left out of the count;
+  without a verdict on any, there is no value.
 - Depth in up to three calls, the second and third in other words. The calls ask for tags in JSON mode: the code reads
-  the tags in the field `text` of a JSON object, and nothing else. A score that is not a number is 0; `dq_strict` has
-  no value then.
+  the tags in the field `text` of a JSON object, and nothing else. A score that is not a number is 0.
+
+What a reply leaves out is a missing part of such a value: its bounds say what it could be, and the lower
+one ranks.
 
 Factual accuracy (`published_facts`) is `fa_lenient`. A judge that cannot be reached gives no value, as everywhere.
 Insights and checklist are gold; the code that drafts them is not part of the public checkout. Citation coverage needs
@@ -18,7 +20,7 @@ no judge: `cc_lenient` is the code's. `average_code` is the mean of the code's f
 
 import ast
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -32,11 +34,17 @@ from adjudge.judges.published import (
     digests,
 )
 from adjudge.scoring.answers.numbered import batches
-from adjudge.scoring.answers.parts import ReadReply, ask_until_read
+from adjudge.scoring.answers.parts import ReadReply, ask_until_read, bounded, combined
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import Evidence, Metric, Missing, Outcome, Partial, Value
-from adjudge.scoring.dr3_eval.dr3 import DR3Protocol, Gold, information_recall, instruction_following_code
+from adjudge.scoring.contract.scorecard import Bounds, Evidence, Metric, Missing, Outcome, Partial, Value
+from adjudge.scoring.dr3_eval.dr3 import (
+    DR3Protocol,
+    Gold,
+    information_recall,
+    instruction_following,
+    instruction_following_code,
+)
 from adjudge.scoring.dr3_eval.published_facts import fact_wordings, factual_accuracy
 from adjudge.scoring.dr3_eval.published_replies import Depth, depth_in, recalled_in, satisfied_in
 
@@ -164,19 +172,16 @@ class PublishedDR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics that a task may have in the paper's order, then all without what the code scores 0."""
+        """All metrics that a task may have, in the paper's order."""
         names = ("ir_uf", "ir_sc", "ir", "cc_lenient", "fa_lenient", "if", "dq", "average_code")
-        return (
-            *(Metric(name=name, scale=100.0, headline=name == "average_code") for name in names),
-            *(Metric(name=f"{name}_strict", scale=100.0, shown=False) for name in names),
-        )
+        return tuple(Metric(name=name, scale=100.0, headline=name == "average_code") for name in names)
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics for which this task has gold. Raises GoldError."""
         sides, gold = _sides(case), case.gold(self.name, Gold)
         there = {"ir": sides, "cc_lenient": gold.sandbox.titles, "if": gold.checklist}
         names = {"average_code", "fa_lenient", "dq", *sides, *(name for name, one in there.items() if one)}
-        return tuple(metric for metric in self.metrics if metric.name.removesuffix("_strict") in names)
+        return tuple(metric for metric in self.metrics if metric.name in names)
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError."""
@@ -186,7 +191,7 @@ class PublishedDR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields
     async def found(
         self, case: Case, gold: Gold, tools: Tools
     ) -> tuple[dict[str, Value], Iterable[Evidence]]:
-        """Every metric that the task has, as the code scores and strictly, and the evidence. Raises GoldError."""
+        """Every metric that the task has, as the code scores, and the evidence. Raises GoldError."""
         asking = _Asking(case, dr3_wordings(self.checkout), tools)
         sides, facts = _sides(case), fact_wordings(self.checkout)
         recalls, accuracy, coverage, followed, depth = await asyncio.gather(
@@ -196,17 +201,15 @@ class PublishedDR3(DR3Protocol, frozen=True, kw_only=True, forbid_unknown_fields
             asking.follow(gold.checklist),
             asking.depth(),
         )
-        values: dict[str, tuple[Value, Value]] = {"fa_lenient": accuracy, "dq": depth}
+        values: dict[str, Value] = {"fa_lenient": accuracy, "dq": depth}
         if recalls:
-            values["ir"] = _means(recalls)
+            values["ir"] = _mean(recalls)
         if coverage is not None:
-            values["cc_lenient"] = coverage, coverage
+            values["cc_lenient"] = coverage
         if gold.checklist:
             values["if"] = followed
-        values["average_code"] = _means(list(values.values()))
-        values |= zip(sides, recalls, strict=True)
-        scores = {name: value for name, (value, _) in values.items()}
-        return scores | {f"{name}_strict": strict for name, (_, strict) in values.items()}, asking.evidence
+        values["average_code"] = _mean(list(values.values()))
+        return values | dict(zip(sides, recalls, strict=True)), asking.evidence
 
 
 def _sides(case: Case) -> dict[str, tuple[str, ...]]:
@@ -220,7 +223,7 @@ def _sides(case: Case) -> dict[str, tuple[str, ...]]:
 
 
 class _Asking:
-    """Asks about one report; values come in pairs, as the code scores and strictly."""
+    """Asks about one report."""
 
     def __init__(self, case: Case, wordings: Wordings, tools: Tools) -> None:
         self._task = case.task.prompt
@@ -229,16 +232,14 @@ class _Asking:
         self._context = Context.of(result_text=case.report.text)
         self.evidence: list[Evidence] = []
 
-    async def recall(self, insights: Sequence[str]) -> tuple[Value, Value]:
-        """The share of insights that are recalled."""
+    async def recall(self, insights: Sequence[str]) -> Value:
+        """The share of insights that are recalled; one that a reply leaves out is not."""
         found = await asyncio.gather(*(self._recalled(batch) for batch in batches(insights, INSIGHTS)))
         missing = next((one for one in found if isinstance(one, Missing)), None)
         if missing is not None:
-            return missing, missing
+            return missing
         scores = [score for one in found if not isinstance(one, Missing) for score in one]
-        lacking = Missing("judge_unparseable")
-        value = information_recall(scores)
-        return lacking if value is None else value, lacking if value is None or None in scores else value
+        return _counted(scores, information_recall, information_recall(scores))
 
     async def _recalled(self, batch: Sequence[str]) -> Sequence[float | None] | Missing:
         listed = _listed(batch)
@@ -263,19 +264,16 @@ class _Asking:
                 break
         return missing
 
-    async def follow(self, checklist: Sequence[str]) -> tuple[Value, Value]:
+    async def follow(self, checklist: Sequence[str]) -> Value:
         """The share of requirements with a verdict that are satisfied."""
         listed = batches(checklist, REQUIREMENTS)
         found = await asyncio.gather(*map(self._followed, listed))
         verdicts: list[bool | None] = []
         for batch, one in zip(listed, found, strict=True):
             if isinstance(one, Missing) and one.reason != "judge_unparseable":
-                return one, one
+                return one
             verdicts += [None] * len(batch) if isinstance(one, Missing) else one
-        lacking = Missing("judge_unparseable")
-        followed = instruction_following_code(verdicts)
-        value = lacking if followed is None else followed
-        return value, lacking if None in verdicts else value
+        return _counted(verdicts, instruction_following, instruction_following_code(verdicts))
 
     async def _followed(self, batch: Sequence[str]) -> Sequence[bool | None] | Missing:
         shape = ", ".join(f'{{"id": {n}, "satisfied": true/false}}' for n in range(1, len(batch) + 1))
@@ -292,7 +290,7 @@ class _Asking:
         self._note("checklist", batch, reply.value, reply.judgment)
         return reply.value
 
-    async def depth(self) -> tuple[Value, Value]:
+    async def depth(self) -> Value:
         """The depth from 0 to 1."""
         for attempt in range(DEPTH_ATTEMPTS):
             question = PublishedDepth(
@@ -303,15 +301,14 @@ class _Asking:
             )
             judgment = await self._tools.ask(question)
             if judgment.answer is None:
-                missing = Missing(judgment.reason or "judge_unparseable")
-                return missing, missing
+                return Missing(judgment.reason or "judge_unparseable")
             try:
                 found = question.read(judgment.answer.text)
             except UnreadableReply:
                 continue
-            self._note("depth", ["of 1"], [found.value], judgment.key.hex())
-            return found.value, found.value if found.told else Missing("judge_unparseable")
-        return Missing("judge_unparseable"), Missing("judge_unparseable")
+            self._note("depth", ["of 1"], [found.value if found.told else None], judgment.key.hex())
+            return found.value if found.told else Partial(found.value, Bounds(0.0, 1.0, 0, 1))
+        return Missing("judge_unparseable")
 
     def _note(self, kind: str, batch: Sequence[str], found: Sequence[float | None], judgment: str) -> None:
         for item, value in zip(batch, found, strict=True):
@@ -320,20 +317,34 @@ class _Asking:
                 if value is None
                 else Outcome.graded(float(value), 1.0, f"{float(value):g}")
             )
-            self.evidence.append(Evidence(what=f"{kind}: {item}", outcome=outcome, judgment=judgment))
+            reason = "judge_unparseable" if value is None else ""
+            self.evidence.append(
+                Evidence(what=f"{kind}: {item}", outcome=outcome, judgment=judgment, reason=reason)
+            )
 
 
 def _listed(items: Sequence[str]) -> str:
     return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
 
 
-def _means(pairs: Sequence[tuple[Value, Value]]) -> tuple[Value, Value]:
-    """The means of both sides; without a value where a part has none."""
+def _counted(
+    found: Sequence[float | None],
+    measure: Callable[[Sequence[float | None]], float | None],
+    value: float | None,
+) -> Value:
+    """The code's `value` over what was `found`, with its bounds where a reply left something out."""
+    lost = found.count(None)
+    ends = [measure([end if one is None else one for one in found]) for end in (0.0, 1.0)]
+    known: float | Missing = Missing("judge_unparseable") if value is None else value
+    if not lost:
+        return known
+    return bounded(known, [0.0 if end is None else end for end in ends], len(found) - lost, len(found))
 
-    def mean(values: Sequence[Value]) -> Value:
-        plain = [one.value if isinstance(one, Partial) else one for one in values]
-        missing = next((one for one in plain if isinstance(one, Missing)), None)
-        known = [one for one in plain if isinstance(one, float | int)]
-        return missing or sum(known) / len(known)
 
-    return mean([value for value, _ in pairs]), mean([strict for _, strict in pairs])
+def _mean(values: Sequence[Value]) -> Value:
+    """Their mean; without a value where one has none."""
+    missing = next((one for one in values if isinstance(one, Missing)), None)
+    if missing is not None:
+        return missing
+    known = [one for one in values if not isinstance(one, Missing)]
+    return combined(known, lambda each: sum(each) / len(each))

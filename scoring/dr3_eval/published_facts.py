@@ -3,9 +3,9 @@
 One call extracts the claims of a report's first 50,000 characters; an empty reply is followed by another, up to three.
 Claims that cite a source by the same name are verified in batches of 20, one call per batch. A claim counts if all its
 citations support it. The code, and so `fa_lenient`, counts claims as unsupported if their source does not exist or if a
-reply says nothing readable about them; `fa_lenient_strict` has no value in the second case. A report without claims has
-0 where the code gives no score. A picture, sound or film, or anything that ends the code with an error, leaves no
-value.
+reply says nothing readable about them; in the second case they are missing parts, and the upper bound says what they
+could be. A report without claims has 0 where the code gives no score. A picture, sound or film, or anything that ends
+the code with an error, leaves no value.
 
 The passages of a long source that the judge sees are found by BM25 over pieces. The Chinese word segmenter (jieba) and
 the ranking (rank_bm25) are the code's own: the optional extra `dr3`.
@@ -44,7 +44,15 @@ from adjudge.judges.published import (
 from adjudge.scoring.answers.parts import EVERY, Answered, measured
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
-from adjudge.scoring.contract.scorecard import MISSING, Evidence, Missing, Outcome, OutcomeKind, Value
+from adjudge.scoring.contract.scorecard import (
+    MISSING,
+    Evidence,
+    Missing,
+    Outcome,
+    OutcomeKind,
+    Partial,
+    Value,
+)
 from adjudge.scoring.dr3_eval.dr3 import Gold, instruction_following, over
 from adjudge.scoring.dr3_eval.published_replies import Claim, claims_in, supported_in
 from adjudge.scoring.dr3_eval.sandbox import MAX_NAMES, Source, Title, same_title
@@ -367,13 +375,13 @@ class Cited(msgspec.Struct, frozen=True):
 
 async def factual_accuracy(
     case: Case, gold: Gold, wordings: FactWordings, tools: Tools, evidence: list[Evidence]
-) -> tuple[Value, Value]:
-    """The share of a report's claims that all their citations support, as the code scores and strictly."""
+) -> Value:
+    """The share of a report's claims that all their citations support, as the code scores."""
     claims = await _claims(case, wordings, tools)
     if isinstance(claims, Missing):
-        return claims, claims
+        return claims
     if not claims:
-        return 0.0, 0.0
+        return 0.0
     cited = [Cited(place, one.text, each) for place, one in enumerate(claims) for each in one.citations]
     groups: dict[tuple[str, str], list[Cited]] = {}
     for one in cited:
@@ -392,7 +400,7 @@ async def factual_accuracy(
     }
     evidence += [_evidence(one, known[one.claim, one.citation]) for one in dict.fromkeys(cited)]
     whole = [[known[place, each] for each in one.citations] for place, one in enumerate(claims)]
-    return _share(whole, strict=False), _share(whole, strict=True)
+    return _share(whole)
 
 
 async def _claims(case: Case, wordings: FactWordings, tools: Tools) -> tuple[Claim, ...] | Missing:
@@ -489,15 +497,23 @@ def _rows(text: str, wordings: FactWordings) -> str | None:
     return "\n".join(rows) or None
 
 
-def _share(claims: Sequence[Sequence[Verdict]], strict: bool) -> Value:
-    """The share of claims that all their citations support, with bounds where verdicts are missing."""
-    return measured([_answered(verdicts, strict) for verdicts in claims], over(instruction_following), EVERY)
+def _share(claims: Sequence[Sequence[Verdict]]) -> Value:
+    """The share of claims that all their citations support.
+
+    What the code decides for want of a verdict is a missing part: the value is the code's, and the bounds say so.
+    """
+    known = measured([_answered(verdicts) for verdicts in claims], over(instruction_following), EVERY)
+    counted = [_answered(verdicts, as_code=True) for verdicts in claims]
+    as_code = measured(counted, over(instruction_following), EVERY)
+    if not isinstance(known, Partial):
+        return known
+    return msgspec.structs.replace(known, value=as_code.value if isinstance(as_code, Partial) else as_code)
 
 
-def _answered(verdicts: Sequence[Verdict], strict: bool) -> Answered[None]:
+def _answered(verdicts: Sequence[Verdict], *, as_code: bool = False) -> Answered[None]:
     """Whether all citations of a claim support it: one that does not is enough to say no."""
     judgment = next((one.judgment for one in verdicts if one.judgment), "")
-    counted = [one for one in verdicts if one.told or not strict]
+    counted = [one for one in verdicts if one.told or as_code]
     value: float | Missing = float(bool(verdicts))
     if any(one.supported is False for one in counted):
         value = 0.0
@@ -518,4 +534,5 @@ def _evidence(cited: Cited, verdict: Verdict) -> Evidence:
     kind: OutcomeKind = "supported" if verdict.supported else "unsupported" if verdict.told else "missing"
     said = "not in the reply" if kind == "missing" else kind
     words = f"{said}: {verdict.reason}" if verdict.reason else said
-    return Evidence(what=what, outcome=Outcome(kind, words=words), judgment=verdict.judgment)
+    reason = "" if verdict.told else "judge_unparseable"
+    return Evidence(what=what, outcome=Outcome(kind, words=words), judgment=verdict.judgment, reason=reason)
