@@ -38,7 +38,8 @@ class Form(msgspec.Struct):
 
     `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off; `least` is what the
     shortest answer needs.
-    `constrained` turns False for good when the server refuses to constrain this schema.
+    `constrained` turns False for good when the server refuses to constrain this schema: in words, or if it refused it
+    without a word and answered without it, more than once (`doubts`).
     """
 
     schema: Schema
@@ -46,6 +47,7 @@ class Form(msgspec.Struct):
     budgets: tuple[int, int]
     least: int
     constrained: bool = True
+    doubts: int = 0
 
 
 class _UserMessage(msgspec.Struct):
@@ -536,3 +538,82 @@ def retry_after(value: str | None, now: float) -> float | None:
         return max(0.0, until.timestamp() - now)
     except (TypeError, ValueError, OverflowError, IndexError):
         return None
+
+
+HINTS = (
+    "retry-after-ms",
+    "retry-after",
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
+    "x-ratelimit-reset",
+    "ratelimit-reset",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-remaining-tokens",
+    "x-ratelimit-remaining",
+    "ratelimit-remaining",
+)
+"""The headers in which servers say how long to wait, and whether they must be waited for."""
+
+_SPAN = re.compile(
+    r"(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?"
+)
+_AGAIN_IN = re.compile(
+    r"(?:again|retry|wait)[^.\d]{0,40}?(\d{1,9}(?:\.\d{1,9})?) ?(ms|milliseconds?|s|sec|seconds?|m|min|minutes?)\b",
+    re.IGNORECASE,
+)
+_RETRY_DELAY = re.compile(
+    r'"retry_?(?:Delay|after)(?:_seconds)?"\s*:\s*"?(\d{1,9}(?:\.\d{1,9})?)s?\b', re.IGNORECASE
+)
+_QUOTA = re.compile(
+    r"quota|billing|(?:out of|insufficient|no) (?:credits?|funds|balance)|credit balance|hard limit",
+    re.IGNORECASE,
+)
+_SOON = re.compile(r"per.?(?:minute|second|hour)|[rt]p[ms]\b|rate.?limit(?:ed)? reached", re.IGNORECASE)
+_HINT_CHARS = 20_000
+_EPOCH_S = 1e9  # seconds; what is more is a time, not a span
+
+
+def asked_wait(headers: Mapping[str, str], body: bytes, now: float) -> float | None:
+    """Seconds that a server asks to wait, in its headers or the JSON or words of its body; None if it does not.
+
+    `now` is in seconds since the epoch. A reset of requests or tokens counts where nothing says it more directly.
+    """
+    if (milliseconds := headers.get("retry-after-ms", "").strip()) and _SECONDS.fullmatch(milliseconds):
+        return min(float(milliseconds) / 1000, 1e9)
+    if (seconds := retry_after(headers.get("retry-after"), now)) is not None:
+        return seconds
+    text = body[:_HINT_CHARS].decode("utf-8", "replace")
+    if (found := _RETRY_DELAY.search(text)) is not None:
+        return float(found[1])
+    if (found := _AGAIN_IN.search(text)) is not None:
+        unit = found[2].lower()
+        return float(found[1]) * (
+            0.001 if unit.startswith(("ms", "mil")) else 60 if unit.startswith("m") else 1
+        )
+    resets = (
+        _reset(headers.get(name, ""), now) for name in HINTS if "reset" in name and _is_empty(headers, name)
+    )
+    return max((reset for reset in resets if reset is not None), default=None)
+
+
+def _is_empty(headers: Mapping[str, str], name: str) -> bool:
+    """Whether nothing remains of what the header `name` tells the reset of, or that is not said."""
+    return headers.get(name.replace("reset", "remaining"), "0").strip() == "0"
+
+
+def _reset(said: str, now: float) -> float | None:
+    """A span like 6m0s, 1.5s or 20 (seconds), or a time in seconds since the epoch; None for anything else."""
+    said = said.strip()
+    if _SECONDS.fullmatch(said):
+        seconds = min(float(said), 1e12)
+        return max(0.0, seconds - now) if seconds > _EPOCH_S else seconds
+    found = _SPAN.fullmatch(said)
+    if not said or found is None:
+        return None
+    hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+
+
+def is_spent(said: str) -> bool:
+    """Whether a refusal says that a quota is used up, and not only that of a minute."""
+    return bool(_QUOTA.search(said)) and not _SOON.search(said)

@@ -192,7 +192,8 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     `text` is the raw reply, at most 100,000 characters, or what was said in its place; `finish_reason` is the server's
     word, and names both `max_tokens` sent if the question was asked again with more. Both are made storable here.
-    `seconds` runs from sending to the last byte, without queueing.
+    `seconds` runs from sending to the last byte, without queueing. A question `is_alone` that failed each time while
+    the judge answered others: waiting for the judge does not help it.
     """
 
     answer: A | None = None
@@ -201,6 +202,7 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     finish_reason: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0
+    is_alone: bool = False
 
     def __post_init__(self) -> None:
         for field, text in (("text", self.text), ("finish_reason", self.finish_reason)):

@@ -3,7 +3,7 @@
 A failure of one question becomes a reply with a reason; one that every question would meet is a `JudgeError`:
 
 =====================================  ===============================================================
-no connection, 202, 408, 409, 424,     asked again after a wait; then judge_unavailable
+no connection, 202, 408, 409, 424,     asked again after a wait, the server's own for all; then judge_unavailable
 425, 429, 5xx, and 200 with an error,
 with no choices or with nothing
 sent, and no answer in time            judge_timeout, not asked again: the server is busy enough
@@ -11,12 +11,13 @@ sent, and no answer in time            judge_timeout, not asked again: the serve
 4xx about the context's length, 413    context_overflow
 a count of tokens beyond the window,   context_overflow: the server dropped a part of the prompt
 or too small for the prompt's words
-400, 422 about the response format     asked again without it, this answer type from then on
+400, 422, 500 about the format         asked again without it, this answer type from then on
 4xx about a content filter             judge_refused
-401, 402, 403, 404, 405, redirections  JudgeError
+401, 402, 403, 404, 405, redirections  JudgeError; a used up quota too
+403, 404, 500, 502, 504 after answers  that question's own, if the probe passes: judge_refused, judge_unavailable
 400, 422 about model, max_tokens,      JudgeError, unless the server has answered before
 temperature or seed
-any other 400, 422                     asked once more without the response format
+any other 400, 422                     asked once more without the response format; left out if that helps twice
 any other 4xx                          judge_unsupported, its text what the server said
 200 without a chat completion          judge_unparseable
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
@@ -32,7 +33,7 @@ must give the form shown. If only free text is asked for, any words pass.
 import asyncio
 import logging
 import re
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -58,8 +59,15 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _FORMAT = re.compile(
-    r"response.?format|json.?schema|structured.?output|guided.?(json|decoding)|grammar", re.IGNORECASE
+    r"response.?(format|schema)|json.?(schema|mode)|structured.?output|guided.?(json|decoding)|grammar"
+    r"|output.(config.)?format|(the|given) schema|additionalProperties|maxLength|xgrammar|json_object",
+    re.IGNORECASE,
 )
+_DRAW = re.compile(
+    r"json_validate_failed|failed_generation", re.IGNORECASE
+)  # one draw went wrong, not the schema
+_LOADING = re.compile(r"load|start|warm|initiali", re.IGNORECASE)
+_LOADING_S = 1.5
 _FILTERED = re.compile(
     r"content.?(filter|policy|management policy)|inspection|moderation|flagged", re.IGNORECASE
 )
@@ -81,7 +89,8 @@ class Fatal(NamedTuple):
     def line(self, server: Server, model: str, received: Received) -> str:
         """One line: the server, its problem and what to do."""
         said = " ".join(received.said.split())[:300]
-        fix = self.fix.replace("KEY", server.key_name)
+        known = _NO_KEY if received.status == 401 and server.has_key else self
+        fix = known.fix.replace("KEY", server.key_name)
         return f"{server.where}, model {model}: status {received.status} ({said}); {fix}"
 
 
@@ -98,6 +107,11 @@ _TEMPERATURE = Fatal(
     "unusable", "add the line omit: [temperature] to judge:, or set judge: temperature to one that it takes"
 )
 _SEED = Fatal("unusable", "add the line omit: [seed] to judge:")
+_NO_KEY = Fatal(
+    "unusable", "the key in the environment variable KEY is not accepted, or not in the header that it names"
+)
+_SPENT = Fatal("unreachable", "its quota or limit is used up; raise that, or run again later")
+_OF_FORMAT = frozenset({400, 422, 500, 501})
 _OTHER_LIMIT = re.compile(r"max_(?:completion|output)_tokens", re.IGNORECASE)
 _LIMIT = 32_768  # tokens, for any answer and the thinking before it
 
@@ -135,7 +149,17 @@ def refused_parameter(status: int, said: str) -> Fatal | None:
 
 def is_about_format(status: int, said: str) -> bool:
     """Whether the server refuses to constrain its reply."""
-    return status in (400, 422) and bool(_FORMAT.search(said)) and not _CONTEXT.search(said)
+    return status in _OF_FORMAT and bool(_FORMAT.search(said)) and not _CONTEXT.search(said)
+
+
+def is_maybe_format(received: Received) -> bool:
+    """Whether a refusal is of the schema, by its words or because it names nothing else."""
+    status, said = received.status, received.said
+    if is_about_format(status, said):
+        return True
+    if status not in (400, 422) or refused_parameter(status, said) is not None:
+        return False
+    return reason_of(status, said) == "judge_unsupported"
 
 
 def reason_of(status: int, said: str) -> JudgeReason:
@@ -152,6 +176,7 @@ MUCH_THOUGHT = "cut off while thinking, though given twice the tokens; raise jud
 _RETRIES = 2
 _CATALOGUE = 16  # models; a longer list is what a provider offers, not what a server has loaded
 _PROBE_SEED = 0
+_LIST_S = 10.0
 
 
 class _Hidden(Answer, frozen=True, kw_only=True):
@@ -168,6 +193,7 @@ class Trial:
         self._question = Probe.make()
         self._window = config.max_context
         self._seconds = 0.0
+        self._loading = ""
         self.counted = 0  # tokens of its prompt, by the server
 
     async def verdict(self, timeout_s: float) -> Verdict:
@@ -176,6 +202,9 @@ class Trial:
             async with asyncio.timeout(timeout_s):
                 return await self._verdict()
         except TimeoutError:
+            if self._loading:
+                said = " ".join(self._loading.split())[:300]
+                return self._bad("unreachable", f"still says {said} after {timeout_s:g} s; try again later")
             return self._bad("unreachable", f"no answer within {timeout_s:g} s; start it, or try again later")
 
     async def _verdict(self) -> Verdict:
@@ -185,8 +214,10 @@ class Trial:
             return self._bad("unusable", f"the environment variable {name} is not set; set it to its key")
         constrained = form.constrained and not self._config.free_text
         received = await self._ask(form, constrained)
-        if constrained and is_about_format(received.status, received.said):
-            received, constrained = await self._ask(form, False), False
+        if constrained and is_maybe_format(received):
+            again = await self._ask(form, False)
+            if again.is_good or is_about_format(received.status, received.said):
+                received, constrained = again, False
         self._seconds = received.seconds
         if not received.is_good:
             return self._refused(received)
@@ -195,15 +226,32 @@ class Trial:
                 "answered with something other than a chat completion; check judge: url, mostly ending in /v1"
             )
             return self._bad("unusable", fix)
-        return self._judged(received.found, form, constrained, await self._server.models())
+        return self._judged(received.found, form, constrained, await self._listed())
+
+    async def _listed(self) -> list[Model]:
+        """The server's list of models, if it comes soon."""
+        try:
+            async with asyncio.timeout(_LIST_S):
+                return await self._server.models()
+        except TimeoutError:
+            return []
 
     async def _ask(self, form: Form, constrained: bool) -> Received:
+        """What comes of the probe, once the server has loaded its model."""
+        while (received := await self._asked(form, constrained)).status == 503 and _LOADING.search(
+            received.said
+        ):
+            self._loading = received.said
+            await asyncio.sleep(_LOADING_S)
+        return received
+
+    async def _asked(self, form: Form, constrained: bool) -> Received:
         retries = min(self._config.retries, _RETRIES)
         if self._config.free_text:
             return await self._server.send(self._requests.free(self._question), retries)
         budget = form.budgets[0]
         body = self._requests.body(self._question, form, _PROBE_SEED, budget, constrained)
-        received = await self._server.send(body, retries)
+        received = await self._server.send(body, retries, is_final=is_maybe_format)
         here, anywhere = room_in(received, budget, body)
         left = here or anywhere
         if not self._requests.limits_tokens or left is None or left < form.least:
@@ -213,9 +261,12 @@ class Trial:
 
     def _refused(self, received: Received) -> Verdict:
         status, said = received.status, " ".join(received.said.split())[:300]
+        if received.is_spent:
+            line = _SPENT.line(self._server, self._config.model, received)
+            return Verdict(where=self._server.where, trouble=_SPENT.trouble, line=line)
         if received.failure is not None or received.is_transient:
             what = f"status {status} ({said})" if status else said
-            return self._bad("unreachable", f"{what}; start it, or correct judge: url")
+            return self._bad("unreachable", f"{what}; {_remedy(received)}")
         known = fatal(status, said) or refused_parameter(status, said)
         if known is not None:
             line = known.line(self._server, self._config.model, received)
@@ -286,6 +337,24 @@ class Trial:
         )
 
 
+# After an answer, and if the probe passes: a firewall, a filter, a provider that is away, or a prompt that breaks it.
+_OF_ONE = frozenset({403, 404, 500, 502, 504})
+
+
+def _refused_alone(received: Received) -> Reply[Any]:
+    """The reply to a question that alone is refused, by a server that answers others."""
+    reason: JudgeReason = "judge_refused" if received.status == 403 else "judge_unavailable"
+    return Reply(reason=reason, text=received.said, seconds=received.seconds, is_alone=True)
+
+
+def _is_format(received: Received) -> bool:
+    return is_about_format(received.status, received.said)
+
+
+def _is_nothing(_: Received) -> bool:
+    return False
+
+
 def room_in(received: Received, asked: int, body: bytes) -> tuple[int | None, int | None]:
     """What a refusal of `body`, which asks for `asked` tokens, leaves for an answer: to this prompt, and to any."""
     if received.status not in (400, 413, 422):
@@ -298,6 +367,13 @@ def said_by(found: Completion, thinks: bool) -> str:
     if found.text or thinks or found.finish_reason == "length":
         return found.text or ""
     return found.reasoning if found.reasoning.lstrip().startswith("{") else ""
+
+
+def _remedy(received: Received) -> str:
+    """What to do about a server that cannot be reached, or is not ready."""
+    if "certificate" in received.said.lower():
+        return "set the environment variable SSL_CERT_FILE to a file with the certificate to trust"
+    return "try again when it is ready" if received.status else "start it, or correct judge: url"
 
 
 _REQUEST = "add missing parameters to judge: request, and name refused ones in judge: omit"
@@ -379,6 +455,7 @@ class OpenAIJudge:
         trial = Trial(self._config, self._server, self._requests)
         verdict = await trial.verdict(timeout_s)
         if verdict.is_good:
+            self._has_answered = True
             self._window = verdict.window
             self._note(trial.counted)
         return (verdict,)
@@ -426,8 +503,11 @@ class OpenAIJudge:
 
     async def _ask(self, question: Question[A], form: Form, seed: int, budget: int) -> tuple[Form, Reply[A]]:
         """The reply to a request for `budget` tokens, or for those that its refusal leaves; and the form asked in."""
-        body = self._requests.body(question, form, seed, budget, form.constrained)
-        received = await self._server.send(body)
+        constrained = form.constrained  # others may change it meanwhile
+        body = self._requests.body(question, form, seed, budget, constrained)
+        received = await self._server.send(body, is_final=_is_format if constrained else _is_nothing)
+        if received.status in (400, 422) and _DRAW.search(received.said):
+            received = await self._server.send(body)
         here, anywhere = room_in(received, budget, body) if self._requests.limits_tokens else (None, None)
         if (left := here or anywhere) is not None:
             self._most = anywhere or self._most
@@ -439,31 +519,26 @@ class OpenAIJudge:
                 return form, Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
             form, budget = fitted, fitted.budgets[is_more]
             _log.debug("%s leaves %d tokens for an answer", self._server.where, left)
-            body = self._requests.body(question, form, seed, budget, form.constrained)
+            body = self._requests.body(question, form, seed, budget, constrained)
             received = await self._server.send(body)
-        received = await self._unconstrained(question, form, seed, budget, received)
+        if constrained and is_maybe_format(received):
+            received = await self._unconstrained(question, form, seed, budget, received)
+        if received.status in _OF_ONE and self._has_answered and (await self.probe())[0].is_good:
+            return form, _refused_alone(received)
         return form, self._reply(question, received, form, len(body))
 
     async def _unconstrained(
         self, question: Question[A], form: Form, seed: int, budget: int, received: Received
     ) -> Received:
-        """What was `received`, or what comes of the same request without its schema if that may have been refused."""
+        """What comes of a request without its schema, which may have been refused; or else what was `received`."""
         is_named = is_about_format(received.status, received.said)
-        if not form.constrained or not (is_named or self._may_be_the_format(received)):
-            return received
         again = await self._server.send(self._requests.body(question, form, seed, budget, constrained=False))
-        if is_named and again.is_good and form.constrained:
+        form.doubts += again.is_good
+        if again.is_good and form.constrained and (is_named or form.doubts > 1):
             form.constrained = False
             _log.warning("%s does not constrain %s", self._server.where, question.answer.__name__)
             _log.debug("%s said: %s", self._server.where, received.said)  # it may repeat the prompt
         return again if is_named or again.is_good else received
-
-    def _may_be_the_format(self, received: Received) -> bool:
-        """Whether a refusal that names no format, nor anything else, may still be one of the schema."""
-        status, said = received.status, received.said
-        if status not in (400, 422) or refused_parameter(status, said) is not None:
-            return False
-        return reason_of(status, said) == "judge_unsupported"
 
     def _reply(
         self, question: Question[A], received: Received, form: Form | None = None, size: int = 0
@@ -475,8 +550,9 @@ class OpenAIJudge:
         if received.failure is not None:
             return Reply(reason=received.failure, text=said, seconds=seconds)
         if received.is_transient:
-            return Reply(reason="judge_unavailable", text=said, seconds=seconds)
-        known = fatal(received.status, said)
+            alone = received.is_alone
+            return Reply(reason="judge_unavailable", text=said, seconds=seconds, is_alone=alone)
+        known = _SPENT if received.is_spent else fatal(received.status, said)
         if known is None and not self._has_answered:
             known = refused_parameter(received.status, said)
         if known is not None:

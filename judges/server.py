@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import aiohappyeyeballs
@@ -20,14 +20,16 @@ import msgspec
 from yarl import URL
 
 from adjudge.judges.completions import (
+    HINTS,
     BrokenReply,
     Completion,
     Model,
+    asked_wait,
     complaint,
     completion,
     failure_inside,
+    is_spent,
     models,
-    retry_after,
 )
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, JudgeReason, Omitted, Redaction, shown_url
@@ -46,11 +48,11 @@ class ConnectionFailed(Exception):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """A final response; `body` is None if it is too large, `retry_after` the header of that name."""
+    """A final response; `body` is None if it is too large, `headers` are those of `HINTS` by their names."""
 
     status: int
     body: bytes | None
-    retry_after: str | None
+    headers: Mapping[str, str]
 
 
 class Connections:
@@ -216,7 +218,7 @@ class _Connection(asyncio.Protocol):
         """Forget an interim response (1xx), if there was one."""
         self._body = bytearray()
         self._has_head = self._has_length = False
-        self._retry_after: str | None = None
+        self._hints: dict[str, str] = {}
         self._encoding = ""
         if self._response is not None and self._response.done():
             self.close()  # a second response
@@ -225,8 +227,8 @@ class _Connection(asyncio.Protocol):
         match name.lower():
             case b"content-length" | b"transfer-encoding":
                 self._has_length = True
-            case b"retry-after":
-                self._retry_after = value.decode("latin-1")
+            case hint if hint in _HINTS:
+                self._hints[hint.decode()] = value.decode("latin-1")
             case b"content-encoding":
                 self._encoding = value.decode("latin-1").strip().lower()
 
@@ -254,7 +256,7 @@ class _Connection(asyncio.Protocol):
                 except zlib.error as error:
                     self._fail(f"the response is not {self._encoding}: {error}")
                     return
-            self._response.set_result(Response(status, body, self._retry_after))
+            self._response.set_result(Response(status, body, self._hints))
             self.is_reusable = is_reusable
             self.used_at = self._loop.time()
 
@@ -264,6 +266,7 @@ class _Connection(asyncio.Protocol):
             self._response.set_exception(ConnectionFailed(said))
 
 
+_HINTS = frozenset(name.encode() for name in (*HINTS, "location"))
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 _ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
 
@@ -286,7 +289,10 @@ def unpacked(body: bytes, most_bytes: int) -> bytes | None:
 
 MAX_BODY_BYTES = 8_000_000
 MAX_WAIT_S = 60.0
+LONGEST_WAIT_S = 600.0  # a server that asks for more takes nothing more in this run
 MAX_BACKOFF_S = 30.0
+_SPREAD_S = 0.05
+_RESTING = frozenset({429, 503, 529})
 _TRANSIENT = frozenset({202, 408, 409, 424, 425, 429})  # the server, or one behind it, is not ready
 
 
@@ -340,8 +346,10 @@ class Received(msgspec.Struct, frozen=True):
     body: bytes | None = b""
     said: str = ""
     found: Completion | None = None
-    retry_after: str | None = None
+    wait_s: float | None = None
     failure: JudgeReason | None = None
+    is_spent: bool = False
+    is_alone: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -350,8 +358,15 @@ class Received(msgspec.Struct, frozen=True):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Whether the same request may succeed soon."""
+        if self.is_spent:
+            return False
         return self.failure == "judge_unavailable" or self.status in _TRANSIENT or self.status >= 500
+
+
+def backoff(first_s: float, attempt: int) -> float:
+    """Seconds before the next attempt: full jitter, doubled each time."""
+    return random.uniform(0.0, min(MAX_BACKOFF_S, first_s * 2**attempt))
 
 
 class Server:
@@ -384,6 +399,8 @@ class Server:
             )
         self._key = key
         self._config = config
+        self._answers = 0
+        self._rests_until = 0.0
         self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
         headers = {
             "Content-Type": "application/json",
@@ -401,6 +418,11 @@ class Server:
         )
 
     @property
+    def has_key(self) -> bool:
+        """Whether a key is sent."""
+        return bool(self._key)
+
+    @property
     def lacks_key(self) -> bool:
         """Whether a variable was named for the key, and is not set."""
         return not self._key and self.key_name != KEY_VARIABLE
@@ -409,25 +431,46 @@ class Server:
         """Close the connections."""
         await self._connections.close()
 
-    async def send(self, body: bytes, retries: int | None = None) -> Received:
+    async def send(
+        self, body: bytes, retries: int | None = None, is_final: Callable[[Received], bool] = lambda _: False
+    ) -> Received:
         """The server's final reply; transient failures are retried after a wait (None: as often as configured)."""
-        for attempt in range(self._config.retries if retries is None else retries):
+        most = self._config.retries if retries is None else retries
+        answers: int | None = None
+        for attempt in range(most + 1):
+            await self._turn()
             received = await self._request("POST", self.url, body)
-            if not received.is_transient:
+            if received.is_good:
+                self._answers += 1
+            if not received.is_transient or is_final(received):
                 return received
-            await asyncio.sleep(self._wait(received.retry_after, attempt))
-        return await self._request("POST", self.url, body)
+            if received.wait_s is not None:
+                self._rest(received.wait_s)
+            if answers is None:
+                answers = self._answers
+            if attempt < most:
+                await asyncio.sleep(
+                    random.uniform(0.0, min(MAX_BACKOFF_S, self._config.backoff_s * 2**attempt))
+                )
+        # A status comes from a server that runs; connections fail for all alike.
+        is_alone = bool(received.status) and answers is not None and self._answers > answers
+        return msgspec.structs.replace(received, is_alone=is_alone)
+
+    def _rest(self, wait_s: float) -> None:
+        """Send nothing for so long: what the server asks of one request holds for all."""
+        until = asyncio.get_running_loop().time() + min(MAX_WAIT_S, wait_s)
+        self._rests_until = max(self._rests_until, until)
+
+    async def _turn(self) -> None:
+        """Wait until the server takes requests again; longer, if it says so meanwhile."""
+        loop = asyncio.get_running_loop()
+        while (wait := self._rests_until - loop.time()) > 0:  # noqa: ASYNC110 - only time ends it
+            await asyncio.sleep(wait + random.uniform(0.0, _SPREAD_S))
 
     async def models(self) -> list[Model]:
         """The models that the server lists; empty if it does not."""
         received = await self._request("GET", self.url.parent.parent / "models")
         return models(received.body) if received.is_good else []
-
-    def _wait(self, header: str | None, attempt: int) -> float:
-        """Seconds before the next attempt: full jitter, on top of what the server asks for."""
-        spread = random.uniform(0.0, min(MAX_BACKOFF_S, self._config.backoff_s * 2**attempt))
-        asked_for = retry_after(header, time.time())
-        return spread if asked_for is None else min(MAX_WAIT_S, asked_for) + spread
 
     async def _request(self, method: str, url: URL, body: bytes | None = None) -> Received:
         started = time.perf_counter()
@@ -453,4 +496,12 @@ class Server:
                     return Received(seconds, status, content, str(error))
                 status = inside or status
         said = complaint(response.body or b"", self.redacted)
-        return Received(seconds, status, said=said, retry_after=response.retry_after)
+        if 300 <= status < 400:
+            said = (
+                f"redirects to {self.redacted(shown_url(response.headers.get('location', 'nowhere')))[:200]}"
+            )
+        wait_s = (
+            asked_wait(response.headers, response.body or b"", time.time()) if status in _RESTING else None
+        )
+        spent = status in _RESTING and (is_spent(said) if wait_s is None else wait_s > LONGEST_WAIT_S)
+        return Received(seconds, status, said=said, wait_s=wait_s, is_spent=spent)

@@ -20,7 +20,7 @@ from adjudge.judges.server import MAX_BARE_BYTES, ConnectionFailed, Connections,
 
 BODY_LIMIT = 1_000_000
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-HELLO = Response(200, b"hello", None)
+HELLO = Response(200, b"hello", {})
 
 ENDS = asyncio.IncompleteReadError, asyncio.LimitOverrunError  # of what a client sends
 Route = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -180,7 +180,7 @@ def test_places_of_the_cuts_do_not_matter(data, body, in_chunks):
             await connection.lost
             return response.result()
 
-    assert asyncio.run(received()) == Response(200, body, None if in_chunks else "7")
+    assert asyncio.run(received()) == Response(200, body, {} if in_chunks else {"retry-after": "7"})
 
 
 async def test_body_without_a_length_ends_with_the_connection():
@@ -309,7 +309,7 @@ async def test_response_before_the_whole_request_is_read():
     async with served(sending(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")) as (of, server):
         for _ in range(2):
             response = await of.request("POST", "/v1/chat/completions", b"x" * 20_000_000)
-            assert response == Response(413, b"", None)
+            assert response == Response(413, b"", {})
         assert server.connections == 2
 
 

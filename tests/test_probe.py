@@ -56,7 +56,7 @@ async def test_thinking_judge_is_probed_with_thinking_tokens() -> None:
 @pytest.mark.parametrize(
     ("fault", "trouble", "fix"),
     [
-        ("down", "unreachable", "start it"),
+        ("down", "unreachable", "when it is ready"),
         ("busy", None, ""),
         ("missing-model", "wrong_model", "judge: model"),
         ("thinks", "thinks_unasked", "judge: thinking: true"),

@@ -76,7 +76,7 @@ def refusing_over(most: int, message: str) -> Fault:
         (500, "`max_tokens` and input length exceed the context limit: 2700 + MAX > 3200"),
     ],
 )
-async def test_refused_number_of_tokens_is_asked_again_with_one_that_fits(most: int, message: str) -> None:
+async def test_refused_max_tokens_is_asked_again_with_what_fits(most: int, message: str) -> None:
     async with MockOpenAI(fault=refusing_over(most, message)) as mock:
         reply = await ask(mock.url)
         assert reply.answer is not None
@@ -124,7 +124,7 @@ async def test_prompt_whose_front_was_dropped_is_not_scored(words: int, reason: 
     assert not reason or "drops" in reply.text
 
 
-async def test_server_that_counts_every_prompt_alike_is_believed_not_to_count() -> None:
+async def test_server_that_counts_all_prompts_alike_is_no_witness() -> None:
     async with MockOpenAI() as mock:
         judge = judge_of(mock.url)
         assert (await judge.probe())[0].is_good

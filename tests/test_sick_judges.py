@@ -51,7 +51,7 @@ SICK = {
     "missing-model": "does not exist",
     "no-max-tokens": "max_tokens",
     "no-temperature": "temperature",
-    "down": "start it",
+    "down": "when it is ready",
     "refusal": "declines",
 }
 

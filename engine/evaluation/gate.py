@@ -29,7 +29,7 @@ from adjudge.engine.evaluation.budget import Budget, Spent, cost_of
 from adjudge.fetchers.flight import shared
 from adjudge.judges import Answer, Asked, Judge, Question, Reply
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.judgment import PROBE_SECONDS, Probed, Verdict, probe
+from adjudge.judges.judgment import PROBE_SECONDS, Probed, Usage, Verdict, probe
 from adjudge.judges.plural import plural
 from adjudge.judges.queue import Slots
 
@@ -295,7 +295,7 @@ class RunTrust(_Trust):
                 await self._until_heard()
             reply = await ask()
             for _ in range(ATTEMPTS - 1):
-                if reply.reason != "judge_unavailable":
+                if reply.reason != "judge_unavailable" or reply.is_alone:
                     break
                 self._missed += 1
                 await self._until_heard()
@@ -308,7 +308,14 @@ class RunTrust(_Trust):
         return reply
 
     async def _first_try(self) -> None:
-        if (refused := await self._try()) is not None:
+        loop, longest = asyncio.get_running_loop(), self._patience.probe_s
+        said = f"judge {self._name}: no answer yet; it is waited for, at most {longest:.0f} s (timeout_s)"
+        late = loop.call_later(PROBE_SECONDS, self._say, said)
+        try:
+            refused = await self._try()
+        finally:
+            late.cancel()
+        if refused is not None:
             raise refused
 
     def _hear(self) -> None:
@@ -490,6 +497,7 @@ class Gate:
         self._limit = limit
         self._trust = trust
         self._budget = budget
+        self._estimates = False
         self._price = None if budget is None else budget.price_of(judge.identity.name)
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
@@ -506,10 +514,22 @@ class Gate:
         cost = 0.0
         try:
             reply = await self._judge.answer(question, asked)
-            cost = cost_of(reply.usage, self._price)
+            cost = cost_of(self._used(question, reply), self._price)
             return reply
         finally:
             self._budget.end(cost)
+
+    def _used(self, question: Question[A], reply: Reply[A]) -> Usage:
+        """The tokens of a reply; about as many as there were, where the server does not count them."""
+        if reply.answer is None or reply.usage.prompt_tokens or self._price is None:
+            return reply.usage
+        if not self._estimates:
+            self._estimates = True
+            _log.warning("judge %s: sends no count of tokens; its cost is estimated", self.identity.name)
+        return Usage(
+            prompt_tokens=round(_size(question) / _BYTES_PER_TOKEN),
+            completion_tokens=round(len(reply.text) / _BYTES_PER_TOKEN),
+        )
 
     async def close(self) -> None:
         """Close the judge."""
@@ -524,6 +544,12 @@ class Gates(Protocol):
     def before(self, judge: Judge, name: str, limit: Limit | None) -> Gate:
         """The gate before `judge`: the one that the configuration calls `name`, or a member of that panel."""
         ...
+
+
+def _patience_of(config: JudgeConfig) -> Patience:
+    """How long the judge of `config` is waited for; a probe as long as any question."""
+    longest = max(one.timeout_s for one in config.each())
+    return Patience(patience_s=config.patience_s, probe_s=max(PROBE_SECONDS, longest))
 
 
 class RunGates:
@@ -547,7 +573,7 @@ class RunGates:
         """The gate before `judge`; a server or an engine is tried before it is asked."""
         trust = None
         if isinstance(judge, Probed):
-            patience = self._patience or Patience(patience_s=self._seats[name].config.patience_s)
+            patience = self._patience or _patience_of(self._seats[name].config)
             check = None if self._check is None else partial(self._check, name)
             trust = RunTrust(judge, patience, self._say, check)
             self._trusts.append(trust)
