@@ -19,6 +19,9 @@ from adjudge.engine.rewards.reward import Item, Reward, labelled
 
 __all__ = ["Sample", "reward"]
 
+_UNFINISHED = frozenset({"truncated", "aborted", "failed"})
+"""The states of samples that are no finished reports."""
+
 
 class Sample(Protocol):
     """The fields of slime's samples that are read, and those that are written: `metadata` and `remove_sample`."""
@@ -50,7 +53,7 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
 
 def _item(sample: Sample) -> Item:
     row = {**labelled(sample.label), **(sample.metadata or {})}
-    truncated = sample.status.value == "truncated"
+    truncated = sample.status.value in _UNFINISHED
     return rollout(sample.response, prompt=sample.prompt, row=row, truncated=truncated)
 
 

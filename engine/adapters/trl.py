@@ -7,7 +7,10 @@ reward is None, for which TRL computes no gradient. Metrics go to TRL's logs, th
 table.
 """
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from adjudge.engine.adapters.source import (
@@ -23,6 +26,8 @@ from adjudge.engine.config.reward import OnFailure
 from adjudge.engine.rewards.reward import NAMES, Item, Reward, all_settled
 
 __all__ = ["async_reward", "reward"]
+
+_log_of = logging.getLogger(__name__)
 
 LogMetric = Callable[[str, float], None]
 LogExtra = Callable[[str, list[str]], None]
@@ -50,7 +55,7 @@ async def async_reward(
     items = _items(prompts, completions, completion_ids, end_ids, columns)
     rewards = await open_source(source).score(items, deadline=seconds(deadline), step=_step(trainer_state))
     _log(rewards, log_metric, log_extra)
-    return all_settled(items, rewards, on_failure)
+    return _settled(items, rewards, on_failure)
 
 
 def reward(
@@ -71,7 +76,7 @@ def reward(
     items = _items(prompts, completions, completion_ids, end_ids, columns)
     rewards = open_source(source).score_sync(items, deadline=seconds(deadline), step=_step(trainer_state))
     _log(rewards, log_metric, log_extra)
-    return all_settled(items, rewards, on_failure)
+    return _settled(items, rewards, on_failure)
 
 
 def _items(
@@ -93,8 +98,34 @@ def _items(
     ]
 
 
+def _settled(items: Sequence[Item], rewards: Sequence[Reward], on_failure: OnFailure) -> list[float | None]:
+    values = all_settled(items, rewards, on_failure)
+    if None in values:
+        _say_unless_neutral()
+    return values
+
+
 def _step(state: Any) -> int | None:
     return step_among(getattr(state, "global_step", None))
+
+
+NEUTRAL = (1, 6)
+"""The first version of TRL in which a row without a reward has no advantage."""
+
+
+@cache
+def _say_unless_neutral() -> None:
+    """Warn once where TRL, by its version, gives a row without a reward an advantage."""
+    try:
+        found = tuple(int(part) for part in version("trl").split(".")[:2])
+    except (PackageNotFoundError, ValueError):  # a trainer of TRL's kind, or a version of one's own
+        return
+    if found < NEUTRAL:
+        _log_of.warning(
+            "rewards: TRL %s takes a failed reward (None) for 0 in advantages; upgrade to 1.6, or bind "
+            "on_failure='group_mean'",
+            ".".join(map(str, found)),
+        )
 
 
 def _is_cut(ids: Sequence[int], end_ids: Collection[int]) -> bool:
