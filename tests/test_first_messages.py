@@ -120,3 +120,23 @@ def test_language_of_a_prompt_is_found(tmp_path, prompt, language):
 def test_race_names_the_variants_without_reference(tmp_path, capsys):
     code, _, error = run(capsys, "evaluate", config(tmp_path, protocols=["race"]))
     assert code == 3 and "reference" in error and "variant: pointwise and variant: vanilla need none" in error
+
+
+def test_a_file_that_is_cut_off_or_broken_costs_only_itself(tmp_path, capsys):
+    for name, body in (
+        ("cut.csv", b'task_id,system,text\n1,finch,"The kite is red.\n1,lark,The kite'),
+        ("broken.parquet", b"PAR1broken"),
+    ):
+        (tmp_path / "reports").mkdir(exist_ok=True)
+        (tmp_path / "reports" / name).write_bytes(body)
+        code, out, error = run(capsys, "evaluate", config(tmp_path, reports="reports", out=name))
+        assert code == 3 and name in error and "cannot be read as" in error and "wren" in out
+        (tmp_path / "reports" / name).unlink()
+
+
+def test_a_quotation_mark_inside_of_a_cell_is_a_sign(tmp_path, capsys):
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/wren.csv").write_text(
+        'task_id,system,text\n1,wren,It is 5" long\n1,lark,"A ""kite"""\n'
+    )
+    assert run(capsys, "evaluate", config(tmp_path, reports="reports/wren.csv"))[0] == 0

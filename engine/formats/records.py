@@ -5,6 +5,7 @@ its report as the value.
 """
 
 import io
+import re
 from codecs import BOM_UTF8
 from collections.abc import Container, Iterator
 from typing import Any
@@ -29,6 +30,9 @@ Raws = dict[str, msgspec.Raw]
 _OBJECT = msgspec.json.Decoder(Raws)
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _MAX_COLUMNS = 1_000
+_QUOTED = re.compile(
+    rb'(?:^|(?<=[,;\t\n]))"(?:[^"]++|"")*+("|\Z)'
+)  # a cell; without its end where that is missing
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -115,6 +119,8 @@ def _is_object(line: bytes) -> bool:
 def _of_csv(file: InputFile) -> Iterator[Record]:
     """The rows behind the first, which names the columns; empty cells of other columns than texts say nothing."""
     body = decode(file.read(), "").encode()
+    if any(not found[1] for found in _QUOTED.finditer(body)):
+        raise ValueError("cannot be read as CSV: a quotation mark is never closed; the file may be cut off")
     head = body[: body.find(b"\n")] if b"\n" in body else body
     separators = (b"\t",) if file.suffix == ".tsv" else (b",", b";", b"\t")
     separator = max(separators, key=head.count).decode()
@@ -156,7 +162,7 @@ def _of_parquet(file: InputFile) -> Iterator[Record]:
     try:
         table = pq.read_table(source).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise FormatError(f"{file}: cannot be read as Parquet: {error}") from error
+        raise ValueError(f"cannot be read as Parquet: {error}") from error
     for number, row in enumerate(table, 1):
         stated = {name: value for name, value in row.items() if value is not None}
         yield Record(number, msgspec.json.encode(stated))

@@ -12,6 +12,7 @@ from xml.parsers.expat import ExpatError
 
 from adjudge.engine.formats.documents import DocumentError, MissingReader
 from adjudge.engine.formats.input_files import MAX_FILE_BYTES, MAX_UNPACKED_BYTES, InputFile, Unopened
+from adjudge.engine.formats.pdf_reports import markdown_of
 from adjudge.fetchers.extract import decode, excess, extract
 from adjudge.fetchers.process import Unreadable
 from adjudge.fetchers.urls import storable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_report"]
 
-_TYPES = {".pdf": "application/pdf", ".md": "text/plain", ".markdown": "text/plain", ".txt": "text/plain"}
 _UNSEEN = ("script", "style", "noscript", "template", "head", "img", "svg", "iframe")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _BACK = frozenset("↩↑^⏎\ufe0e\ufe0f \n")
@@ -60,7 +60,9 @@ def read_report(file: InputFile) -> str:
             return _marked_down(_html_of_word(body))
         if file.suffix in (".html", ".htm"):
             return _marked_down(decode(body, ""))
-        return extract(body, _TYPES[file.suffix], "trafilatura").text
+        if file.suffix == ".pdf":
+            return storable(markdown_of(body)).strip()
+        return extract(body, "text/plain", "trafilatura").text
     except ImportError as error:
         raise MissingReader(
             f"{file}: needs {error.name}; install it with: pip install 'adjudge[files]'"

@@ -1,0 +1,120 @@
+"""A report as PDF keeps what its author wrote: headings, lists, tables, raised marks and links."""
+
+import pytest
+
+from adjudge.engine.formats.dataset import InputFile
+from adjudge.engine.formats.documents import DocumentError
+from adjudge.engine.formats.report_documents import read_report
+
+HEAD, BODY, SMALL = 18, 10, 6
+
+
+def pdf(signs: list[tuple[float, float, float, str]], links: list[tuple[tuple[int, ...], str]] = ()) -> bytes:
+    """A page with texts at (left, foot, size), and areas (left, foot, right, top) that lead to addresses."""
+    shown = "".join(
+        f"BT /F1 {size} Tf {left} {foot} Td ({text}) Tj ET\n" for left, foot, size, text in signs
+    ).encode("latin-1")
+    areas = [
+        f"<< /Type /Annot /Subtype /Link /Rect [{' '.join(map(str, area))}] /A << /S /URI /URI ({url}) >> >>"
+        for area, url in links
+    ]
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Annots ["
+        + " ".join(areas).encode()
+        + b"] /Resources << /Font << /F1 "
+        + b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(shown), shown),
+    ]
+    body = b"%PDF-1.4\n"
+    places = []
+    for number, one in enumerate(objects, 1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, one)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return (
+        body
+        + b"xref\n0 5\n0000000000 65535 f \n"
+        + table
+        + b"trailer\n<< /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
+    )
+
+
+def read(tmp_path, body: bytes) -> str:
+    file = tmp_path / "1.pdf"
+    file.write_bytes(body)
+    return read_report(InputFile(file))
+
+
+URL = "https://kites.example/red?a=1"
+
+
+def test_words_within_an_area_are_its_link(tmp_path):
+    # Courier: 6 points a sign at size 10; "Kite Office" are the signs 12 to 22 of the line.
+    page = pdf([(50, 700, BODY, "It is red \\(Kite Office\\).")], [((116, 697, 182, 710), URL)])
+    assert read(tmp_path, page) == f"It is red ([Kite Office](<{URL}>))."
+
+
+@pytest.mark.parametrize("scheme", ["javascript:alert", "file:///etc/passwd", "mailto:a"])
+def test_areas_that_lead_to_no_page_are_no_links(tmp_path, scheme):
+    assert (
+        read(tmp_path, pdf([(50, 700, BODY, "It is red.")], [((50, 697, 200, 710), scheme)])) == "It is red."
+    )
+
+
+def test_larger_lines_are_headings_and_signs_begin_items(tmp_path):
+    page = pdf(
+        [
+            (50, 760, HEAD, "Kites of the north"),
+            (50, 720, BODY, "The red kite flies"),
+            (50, 708, BODY, "over the harbour."),
+            (50, 680, BODY, "\\225 It is red."),
+            (50, 668, BODY, "\\225 It is large."),
+            (50, 640, BODY, "1. First."),
+            (50, 628, BODY, "2. Second."),
+        ]
+    )
+    assert read(tmp_path, page).split("\n\n") == [
+        "# Kites of the north",
+        "The red kite flies over the harbour.",
+        "- It is red.",
+        "- It is large.",
+        "1. First.",
+        "2. Second.",
+    ]
+
+
+def test_raised_numbers_are_marks_of_the_notes_at_the_end(tmp_path):
+    page = pdf(
+        [
+            (50, 700, BODY, "The kite is red."),
+            (146, 704, SMALL, "1"),
+            (50, 660, BODY, "1. Kite Office"),
+        ],
+        [((68, 657, 140, 670), URL)],
+    )
+    assert read(tmp_path, page) == f"The kite is red.[^1]\n\n[^1]: [Kite Office](<{URL}>)"
+
+
+def test_raised_numbers_without_notes_stay_raised(tmp_path):
+    page = pdf([(50, 700, BODY, "It has 10"), (104, 704, SMALL, "2"), (110, 700, BODY, "metres.")])
+    assert "10<sup>2</sup>" in read(tmp_path, page)
+
+
+def test_wide_gaps_are_the_columns_of_a_table(tmp_path):
+    rows = [("Kite", "Colour"), ("Wren", "red"), ("Finch", "green")]
+    page = pdf(
+        [
+            (left, 700 - 14 * at, BODY, cell)
+            for at, row in enumerate(rows)
+            for left, cell in zip((50, 200), row, strict=True)
+        ]
+    )
+    assert read(tmp_path, page) == "| Kite | Colour |\n| --- | --- |\n| Wren | red |\n| Finch | green |"
+
+
+def test_what_is_no_pdf_is_an_error(tmp_path):
+    for body in (b"", b"%PDF-1.4\nbroken", pdf([])):
+        with pytest.raises(DocumentError):
+            read(tmp_path, body)
