@@ -65,7 +65,8 @@ def test_stopped_and_unreadable_runs_are_listed(folder, tmp_path, capsys):
 
 def test_folder_without_runs_and_no_folder(tmp_path, capsys):
     code, out, _ = run(capsys, "ls", tmp_path)
-    assert code == 0 and "0 runs" in out
+    assert (code, out) == (0, f"no runs in {tmp_path}\n")
+    assert run(capsys, "ls", tmp_path, "--json")[1] == "[]\n"
     code, _, error = run(capsys, "ls", tmp_path / "none")
     assert code == 2 and "not a folder" in one_line(error)
 

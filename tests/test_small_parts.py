@@ -109,7 +109,7 @@ async def test_reader_finds_rows_after_merged_parts_are_deleted(tmp_path, monkey
     folder = Place.of(str(tmp_path)) / "judgments"
     await written(tmp_path, MANY)
     merge_small(folder, JUDGMENTS)
-    monkeypatch.setattr(compaction, "MERGED_KEPT_SECONDS", -1)
+    monkeypatch.setattr(compaction, "KEPT_SECONDS", -1)
     for key in range(MANY):
         await written(tmp_path, 100 + key)
     merge_small(folder, JUDGMENTS)

@@ -5,14 +5,18 @@ Each process may open 256 files. ADJUDGE_SOAK_SECONDS is how long the long siege
 
 import contextlib
 import io
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -26,6 +30,8 @@ from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.parts import scan
 from adjudge.engine.store.scorecards import SCORECARDS
 from tests.buckets import bucket
+from tests.reward_server import judge_server, reward_server
+from tests.worlds import world
 
 __all__ = ["bucket"]
 
@@ -46,9 +52,10 @@ from adjudge.engine.store import JudgmentStore, Place, ScorecardStore, compactio
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
 from tests.stores import judgment
-compaction.KEPT_SECONDS = compaction.MERGED_KEPT_SECONDS = {day}
+compaction.KEPT_SECONDS = {day}
 lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = 4 + 16 * {faulty}, 0.05
 place = Place.of({uri!r})
+rewards = place / "rewards"
 
 async def main(store, keep):
     for number in range(1_000_000):
@@ -74,12 +81,26 @@ WORK = {
 while True:
     print("upkeep", flush=True)
     try:
-        upkeep.compact(place)
-        upkeep.prune(place, days=100)
+        for each in (place, rewards):
+            upkeep.compact(each)
+            upkeep.prune(each, days=100)
     except StoreError as error:
         assert {faulty} or "lease expired" in str(error)  # this computer is slow
 """,
 }
+
+
+SERVE = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))
+import adjudge.engine.store.place as lease
+from adjudge.engine.cli.main import main
+from adjudge.engine.evaluation.assembly import open_evaluator
+from adjudge.engine.store import compaction
+compaction.KEPT_SECONDS, lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = {day}, 4, 0.05
+open_evaluator.__wrapped__.__kwdefaults__["flush_seconds"] = 2
+main()
+"""
 
 
 class Worker:
@@ -114,6 +135,95 @@ class Worker:
         return {line[:-1] for line in said if line.endswith("\n") and line != "upkeep\n"}
 
 
+class Server:
+    """`adjudge serve`, and a client that asks it for one reward after the other, each of a report of its own."""
+
+    kind = "served"
+
+    def __init__(self, config: Path, number: int) -> None:
+        script = SERVE.format(files=FILES, day=DAY)
+        command = [sys.executable, "-c", script, "serve", str(config), "--port", "0"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.rewarded: dict[str, float] = {}
+        self._number = number
+        self._client = threading.Thread(target=self._ask, daemon=True)
+        self._client.start()
+
+    def _ask(self) -> None:
+        assert self._process.stdout is not None
+        url = self._process.stdout.readline().strip()
+        for number in range(1_000_000):
+            text = f"Report {number} of {self._number}. It states fact number {number % 10}."
+            try:
+                self.rewarded[text] = rewarded(url, text)
+            except (OSError, HTTPException, ValueError):
+                return  # it was killed
+
+    def is_at_work(self) -> bool:
+        assert self._process.poll() is None, "the server ended by itself"
+        return bool(self.rewarded)
+
+    @property
+    def files(self) -> int:
+        """How many files it has open."""
+        with contextlib.suppress(FileNotFoundError):
+            return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
+        return 0
+
+    def killed(self) -> set[str]:
+        """Kill it; no row of the tables that others write is its own."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._client.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return set()
+
+
+def rewarded(url: str, text: str) -> float:
+    """The reward that the server at `url` gives a report. Raises OSError, HTTPException, ValueError."""
+    body = json.dumps({"items": [{"task_id": "0", "text": text}]}).encode()
+    request = urllib.request.Request(f"{url}/v1/rewards", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        (found,) = json.load(answer)["rewards"]
+    assert found["value"] is not None, found
+    return float(found["value"])
+
+
+@contextlib.contextmanager
+def rewards_kept(uri: str, folder: Path) -> Iterator[Callable[[int], Server]]:
+    """Makes reward servers on the store `uri`; in the end, each reward that any gave is given without a judge."""
+    made: list[Server] = []
+    with judge_server() as judge:
+        asked = {"backend": "openai", "url": judge, "model": "m"}
+        config = world(folder / "served", tasks=1, judge=asked, reward={"metric": "score_clipped"}, store=uri)
+
+        def make(number: int) -> Server:
+            made.append(Server(config, number))
+            return made[-1]
+
+        yield make
+        given = {text: value for server in made for text, value in server.rewarded.items()}
+        asked_before = calls(judge)
+        with reward_server(config) as (url, _):
+            assert {text: rewarded(url, text) for text in given} == given
+        assert calls(judge) == asked_before, "of a reward that was given, something is not in the store"
+    kept = Counter(
+        key
+        for table in scan(Place.of(uri) / "rewards", JUDGMENTS, ["key"])
+        for key in table["key"].to_pylist()
+    )
+    assert set(kept.values()) == {1} and len(kept) >= len(given) > 0
+    print(f"\n{len(given)} rewards acknowledged by {len(made)} servers, {len(kept)} judgments found")
+    assert len(live_parts(Place.of(uri) / "rewards" / "judgments")) < MOST_PARTS
+
+
+def calls(judge: str) -> int:
+    """How often the judge was asked."""
+    with urllib.request.urlopen(judge.removesuffix("/v1") + "/stats") as found:
+        return int(json.load(found)["calls"])
+
+
 def rows(place: Place) -> Counter[str]:
     """How often each row is there, as a reader sees it."""
     cards = scan(place, SCORECARDS, ["task_id"])
@@ -132,12 +242,25 @@ def read(place: Place, faulty: bool) -> Counter[str]:
             assert faulty
 
 
-def siege(uri: str, folder: Path, seconds: float, faulty: bool = False) -> None:
-    """Run all KINDS and a reader; kill one process after another, and start it anew."""
+def siege(
+    uri: str,
+    folder: Path,
+    seconds: float,
+    faulty: bool = False,
+    served: Callable[[int], Server] | None = None,
+) -> None:
+    """Run all KINDS, a server if `served` makes one, and a reader; kill one after another, and start it anew."""
     drawn, place = random.Random(0), Place.of(uri)
     acknowledged: set[str] = set()
     kills, until, most_parts, most_files = 0, time.monotonic() + seconds, 0, 0
-    workers = [Worker(uri, folder, number, kind, faulty) for number, kind in enumerate(KINDS)]
+    kinds = [*KINDS, *(["served"] if served else [])]
+
+    def begun(kind: str, number: int) -> Worker | Server:
+        if served is not None and kind == "served":
+            return served(number)
+        return Worker(uri, folder, number, kind, faulty)
+
+    workers = [begun(kind, number) for number, kind in enumerate(kinds)]
     while not kills or time.monotonic() < until:
         while not all(worker.is_at_work() for worker in workers):
             time.sleep(0.02)
@@ -149,7 +272,7 @@ def siege(uri: str, folder: Path, seconds: float, faulty: bool = False) -> None:
         most_files = max([most_files, *(worker.files for worker in workers)])
         at = drawn.randrange(len(workers))
         acknowledged |= workers[at].killed()
-        workers[at] = Worker(uri, folder, len(KINDS) + kills, workers[at].kind, faulty)
+        workers[at] = begun(workers[at].kind, len(kinds) + kills)
         kills += 1
     for worker in workers:
         acknowledged |= worker.killed()
@@ -175,7 +298,9 @@ def test_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
 @pytest.mark.soak
 @pytest.mark.timeout(600 + 2 * SECONDS)
 def test_long_siege_of_a_folder_loses_and_doubles_nothing(tmp_path):
-    siege(str(tmp_path / "store"), tmp_path, SECONDS)
+    uri = str(tmp_path / "store")
+    with rewards_kept(uri, tmp_path) as served:
+        siege(uri, tmp_path, SECONDS, served=served)
 
 
 def test_siege_of_a_bucket_loses_and_doubles_nothing(tmp_path, bucket, monkeypatch):

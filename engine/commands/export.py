@@ -84,7 +84,7 @@ def _write(form: Form, run: Run, out: Path) -> Iterator[Path]:
             yield from write_rewards(run.cards, run.config, out)
         case _:
             write = _OF_BOARDS[form]
-            yield from write(build_leaderboard([run.folder]), run.written, out)
+            yield from write(run.board or build_leaderboard([run.folder]), run.written, out)
 
 
 _OF_BOARDS = {

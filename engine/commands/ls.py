@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import print_as_table
+from adjudge.engine.cli.output import out, print_as_table
 from adjudge.engine.runs.listed import Headline, ListedRun, runs_in
 from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.table import Column, Table
@@ -14,7 +14,11 @@ from adjudge.judges.plural import plural
 
 def run(options: argparse.Namespace) -> int:
     """List the runs in a folder."""
-    print_as_table(options, runs_in(options.folder), _table, lambda found: _said(found, options.folder))
+    found = runs_in(options.folder)
+    if not found and not options.json:
+        out().print(f"no runs in {options.folder}", markup=False, soft_wrap=True)
+    else:
+        print_as_table(options, found, _table, lambda found: _said(found, options.folder))
     return DONE
 
 

@@ -1,9 +1,8 @@
 """Rewriting parts: several small ones become one, under the lease of the store.
 
-A rewritten part names the parts it replaces. They are ignored from then on and deleted a day later (merged ones, of
-which there are thousands, after an hour), so that processes still reading them can finish; a reader that finds one gone
-looks for what replaced it. A kill at any moment leaves the rows as they were: until the new part is there, whole, the
-old ones count, and from then on they do not.
+A rewritten part names the parts it replaces. They are ignored from then on and deleted a day later, so that processes
+still reading them can finish; a reader that finds one gone looks for what replaced it. A kill at any moment leaves the
+rows as they were: until the new part is there, whole, the old ones count, and from then on they do not.
 
 Writers merge their table's small parts as they go, so that a table has at most MANY parts of each of four sizes, and
 each row is rewritten about four times in its life. Parts of 32 MB and more stay as they are.
@@ -28,7 +27,6 @@ from adjudge.scoring.contract.reasons import TRANSIENT
 __all__ = ["KEPT_SECONDS", "MANY", "Kept", "Rewritten", "merge_small", "rewrite", "winners"]
 
 KEPT_SECONDS = 86_400
-MERGED_KEPT_SECONDS = 3_600
 REWRITTEN, MERGED = "-rewritten.parquet", "-merged.parquet"
 MANY = 32
 _MERGED_BYTES = 32 << 20
@@ -193,8 +191,7 @@ def _delete_replaced(folder: Place, catalog: Catalog, renew: Renew) -> int:
 def _is_past(name: str) -> bool:
     """Whether nobody should still read what the part `name` replaced."""
     written = name.partition("-")[0]
-    kept = MERGED_KEPT_SECONDS if name.endswith(MERGED) else KEPT_SECONDS
-    return written.isdecimal() and time.time() - int(written) / 1e9 > kept
+    return written.isdecimal() and time.time() - int(written) / 1e9 > KEPT_SECONDS
 
 
 def winners(table: pa.Table) -> pa.Table:

@@ -40,7 +40,7 @@ from adjudge.engine.viewer.data.query import (
 from adjudge.engine.viewer.pages.frame import Frame
 from adjudge.engine.viewer.pages.home import board_page, home, tasks_page
 from adjudge.engine.viewer.pages.questions import page_page
-from adjudge.engine.viewer.pages.report import evidence_page, report_page
+from adjudge.engine.viewer.pages.report import evidence_pages, report_page
 from adjudge.engine.viewer.pages.search import searched
 from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
@@ -310,10 +310,17 @@ class _Export:
         """Write the pages about a system's reports for a task; their scorecards."""
         cards = await self._run.every_card(system, task)
 
+        lines: dict[tuple[str, int, int], Callable[[EvidenceQuery], Awaitable[str]]] = {}
+
         async def make(fields: dict[str, str]) -> str:
             asked = {**fields, "system": system, "task": task}
             if "n" in fields:
-                return await evidence_page(self._run, self._frame, read(asked, EvidenceQuery))
+                line = read(asked, EvidenceQuery)
+                name = (line.protocol, line.sample, line.repeat)
+                if name not in lines:
+                    card = next(one for one in cards if (one.protocol, one.sample, one.repeat) == name)
+                    lines[name] = await evidence_pages(self._run, self._frame, card, line)
+                return await lines[name](line)
             return await report_page(self._run, self._frame, read(asked, ReportQuery))
 
         starts = [

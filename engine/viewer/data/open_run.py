@@ -230,9 +230,7 @@ def _reasons(answer: str, count: int) -> list[str]:
 _CACHED_JUDGMENTS, _CACHED_PAGES = 4096, 128
 CALM_S = 1.0  # for so long, the first page has the processor for itself, unless it needs what is opened then
 FRESH_S = 5.0  # for so long, a page of a running run may miss what was just scored
-LASTING_S = (
-    1800.0  # of any other run: the parts that were found are there for an hour after they are replaced
-)
+LASTING_S = 1800.0  # of any other run: the parts that were found are there for a day after they are replaced
 
 
 class OpenRun:

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -94,34 +95,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def lines_of(
     card: Scorecard,
     explained: Iterable[ExplainedCriterion] = (),
-    reasons: Mapping[int, str] | None = None,
-    people: Mapping[int, tuple[Said, ...]] | None = None,
+    reasons: Mapping[int, str] = MappingProxyType({}),
+    people: Mapping[int, tuple[Said, ...]] = MappingProxyType({}),
+    numbers: Iterable[int] | None = None,
 ) -> list[Line]:
-    """The lines of `card`, with what is known of its criteria.
+    """The lines of `card`, or those with these `numbers` (from 1), with what is known of its criteria.
 
     `reasons` are the judge's by the line's number, `people` what people said of it.
     """
-    return _lines(range(1, len(card.evidence) + 1), card, explained, reasons or {}, people or {})
-
-
-def line_of(
-    n: int,
-    card: Scorecard,
-    explained: Iterable[ExplainedCriterion] = (),
-    reasons: Mapping[int, str] | None = None,
-    people: Mapping[int, tuple[Said, ...]] | None = None,
-) -> Line:
-    """The `n`-th of `lines_of`."""
-    return _lines((n,), card, explained, reasons or {}, people or {})[0]
-
-
-def _lines(
-    numbers: Iterable[int],
-    card: Scorecard,
-    explained: Iterable[ExplainedCriterion],
-    reasons: Mapping[int, str],
-    people: Mapping[int, tuple[Said, ...]],
-) -> list[Line]:
+    numbers = range(1, len(card.evidence) + 1) if numbers is None else numbers
     known = {one.what: one for one in explained}
     stated = any(line.outcome.kind in _STATEMENTS for line in card.evidence)
     groups = _groups(card.evidence)

@@ -1,7 +1,7 @@
 """A report with its cited statements marked by verdict, and one line of evidence with the page it rests on."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
 import msgspec
 from markupsafe import Markup
@@ -14,7 +14,7 @@ from adjudge.engine.viewer.data.open_run import OpenRun, reasons_given
 from adjudge.engine.viewer.data.passages import Span, nearest
 from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQuery, ReportQuery, address
 from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of, writer
-from adjudge.engine.viewer.pages.marked_report import Line, MarkedReport, line_of, lines_of, marked_report
+from adjudge.engine.viewer.pages.marked_report import Line, MarkedReport, lines_of, marked_report
 from adjudge.fetchers.page import Page
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Unread
@@ -213,28 +213,55 @@ def _question(query: ReportQuery, line: Line) -> str:
 async def evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str:
     """One line of evidence: the verdict, the question it answers, and the page with the passage nearest to it."""
     card = _chosen(await run.find_cards(query), query.protocol)
+    _check_number(query.n, len(card.evidence))
     query = msgspec.structs.replace(query, protocol=card.protocol)
-    if query.n > len(card.evidence):
-        raise NotThere(f"this scorecard has {plural(len(card.evidence), 'line')} of evidence")
-    line = card.evidence[query.n - 1]
+    (line,) = await _evidenced(run, card, query, (query.n,))
+    return await _evidence_page(run, frame, query, line, len(card.evidence))
+
+
+async def evidence_pages(
+    run: OpenRun, frame: Frame, card: Scorecard, query: ReportQuery
+) -> Callable[[EvidenceQuery], Awaitable[str]]:
+    """What makes `evidence_page` of any line of one scorecard, whose lines are read once."""
+    lines = await _evidenced(run, card, query, range(1, len(card.evidence) + 1))
+
+    async def page(asked: EvidenceQuery) -> str:
+        _check_number(asked.n, len(lines))
+        return await _evidence_page(run, frame, asked, lines[asked.n - 1], len(lines))
+
+    return page
+
+
+def _check_number(n: int, count: int) -> None:
+    if n > count:
+        raise NotThere(f"this scorecard has {plural(count, 'line')} of evidence")
+
+
+async def _evidenced(
+    run: OpenRun, card: Scorecard, query: ReportQuery, numbers: Collection[int]
+) -> list[Line]:
+    """The lines of `card` with these `numbers`, with explanations and the judge's reasons."""
     judgments, _ = await run.stores()
-    reasons = {} if line.note else await reasons_given(judgments, card.evidence, {query.n})
+    silent = {n for n in numbers if not card.evidence[n - 1].note}
+    reasons = await reasons_given(judgments, card.evidence, silent) if silent else {}
     people = {} if run.people is None else run.people.about(card)
-    shown = line_of(query.n, card, await run.explained(query, card.protocol), reasons, people)
-    steps = [("Previous", query.n - 1), ("Next", query.n + 1)]
+    return lines_of(card, await run.explained(query, card.protocol), reasons, people, numbers)
+
+
+async def _evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery, line: Line, count: int) -> str:
     return frame.show(
         "evidence.html.jinja",
-        f"Evidence {query.n:,} of {len(card.evidence):,}",
+        f"Evidence {query.n:,} of {count:,}",
         crumbs=report_crumbs(query),
-        line=shown,
-        words=KINDS[shown.kind].words if shown.kind else "",
-        question=_question(query, shown),
+        line=line,
+        words=KINDS[line.kind].words if line.kind else "",
+        question=_question(query, line),
         steps=[
             (text, address("evidence", query, n=n, part=1))
-            for text, n in steps
-            if 1 <= n <= len(card.evidence)
+            for text, n in (("Previous", query.n - 1), ("Next", query.n + 1))
+            if 1 <= n <= count
         ],
-        source=await _source(run, frame, shown, query) if shown.url else "",
+        source=await _source(run, frame, line, query) if line.url else "",
     )
 
 
