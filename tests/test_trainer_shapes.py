@@ -192,6 +192,28 @@ async def test_tinker_scores_whole_groups(made: Any, monkeypatch: pytest.MonkeyP
         await unknown.compute_group_rewards([], envs)
 
 
+async def test_slime_pays_what_its_loss_mask_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool's result between two turns is not the policy's, though no mark in the text says so."""
+    words = ["<prompt>", "I search. ", "It states fact number 0. ", "Nothing was found."]
+    tokenizer = SimpleNamespace(decode=lambda tokens: "".join(words[one] for one in tokens))
+    monkeypatch.setattr(slime, "_tokenizer", lambda checkpoint: tokenizer)
+    sample = SimpleNamespace(
+        prompt=PROMPT,
+        response="".join(words[1:]),
+        label=None,
+        metadata={},
+        weight_versions=[],
+        remove_sample=False,
+    )
+    sample.status = SimpleNamespace(value="completed")
+    sample.tokens, sample.loss_mask = [0, 1, 2, 3], None
+    arguments = SimpleNamespace(hf_checkpoint="policy")
+    assert await slime.reward(arguments, sample) > 0
+    sample.loss_mask = [1, 0, 1]
+    assert await slime.reward(arguments, sample) == 0.0
+    assert source.masked([1, 2, 3], [1, 0, 1], tokenizer.decode)[1] == [(0, 10), (35, 53)]
+
+
 @pytest.mark.parametrize("state", ["aborted", "failed", "truncated"])
 async def test_unfinished_samples_are_no_reports(state: str) -> None:
     assert miles.reward is slime.reward

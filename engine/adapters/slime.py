@@ -10,11 +10,12 @@ in `metadata["adjudge"]` of the sample, where slime's rollout dumps and log func
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, Protocol
 
 import msgspec
 
-from adjudge.engine.adapters.source import Turns, numbers, open_source, rollout, seconds, step_among
+from adjudge.engine.adapters.source import Turns, masked, numbers, open_source, rollout, seconds, step_among
 from adjudge.engine.rewards.reward import Item, Reward, labelled
 
 __all__ = ["Sample", "reward"]
@@ -31,6 +32,8 @@ class Sample(Protocol):
     label: str | None
     metadata: dict[str, Any] | None
     status: Enum
+    tokens: list[int]
+    loss_mask: list[int] | None
     weight_versions: list[str]
     remove_sample: bool
 
@@ -43,7 +46,7 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
     """
     samples = list(sample) if isinstance(sample, Sequence) else [sample]
     step = step_among(*(version for each in samples for version in each.weight_versions))
-    items = [_item(each) for each in samples]
+    items = [_item(args, each) for each in samples]
     rewards = await open_source(None).score(items, deadline=seconds(None), step=step)
     values = numbers(items, rewards)
     for each, found in zip(samples, rewards, strict=True):
@@ -51,10 +54,23 @@ async def reward(args: object, sample: Sample | Sequence[Sample], **kwargs: obje
     return values if isinstance(sample, Sequence) else values[0]
 
 
-def _item(sample: Sample) -> Item:
+def _item(args: object, sample: Sample) -> Item:
     row = {**labelled(sample.label), **(sample.metadata or {})}
     truncated = sample.status.value in _UNFINISHED
-    return rollout(sample.response, prompt=sample.prompt, row=row, truncated=truncated)
+    mask = getattr(sample, "loss_mask", None) or ()
+    checkpoint = getattr(args, "hf_checkpoint", None)
+    if not checkpoint or not 0 < sum(mask) < len(mask):  # all is the policy's, or nothing says what is
+        return rollout(sample.response, prompt=sample.prompt, row=row, truncated=truncated)
+    text, spans = masked(sample.tokens[-len(mask) :], mask, _tokenizer(checkpoint).decode)
+    return {**rollout(text, prompt=sample.prompt, row=row, truncated=truncated), "mask": spans}
+
+
+@cache
+def _tokenizer(checkpoint: str) -> Any:
+    """The policy's tokenizer, as slime loads it."""
+    from transformers import AutoTokenizer  # type: ignore[import-not-found]
+
+    return AutoTokenizer.from_pretrained(checkpoint, trust_remote_code=True)
 
 
 def _note(sample: Sample, found: Reward) -> None:
