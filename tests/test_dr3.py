@@ -204,7 +204,7 @@ class TestCitations:
             "| Source | Year |\n|---|---|\n| [Doc: plan.pdf] | |\n",
         ],
     )
-    def test_source_without_a_statement_is_covered_and_claims_nothing(self, text):
+    def test_source_without_a_statement_is_covered_and_no_claim(self, text):
         cited = self.cited(text)
         assert (cited.claims, cited.sources) == ((), {0})
 
