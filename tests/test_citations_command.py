@@ -68,11 +68,13 @@ def test_files_of_any_form_have_an_object_each(tmp_path, capsys):
 
 
 def test_configuration_gives_a_line_for_each_system(tmp_path, capsys):
-    config = world(tmp_path, systems=2, tasks=3)
+    config = world(tmp_path, systems=2, tasks=3, protocols=["fact"])
     rows = [{"task_id": "0", "system": "blind", "text": "Snow is white [9]."}]
     lines(tmp_path / "reports" / "blind.jsonl", rows)
     code, out, _ = run(capsys, "citations", config)
     assert code == 0 and "system0" in out and "blind: 100% of marks and addresses" in out
+    code, out, _ = run(capsys, "plan", config)
+    assert code == 0 and "blind: 100% of marks and addresses" in out and "system0: " not in out
 
 
 def test_what_is_no_report_is_said(tmp_path, capsys):

@@ -136,6 +136,7 @@ async def test_paper_and_code_count_the_same_pairs_differently(extraction: str) 
     assert ratios == {
         "c_acc_code": ("supported", "judged"),
         "e_cit_code": ("supported", "cited"),
+        "lost_share": ("lost", "marks"),
         "read_share": ("read", "pairs"),
         "citations_per_statement": ("pairs", "statements"),
         "addresses_per_page": ("addresses", "distinct_pages"),
@@ -397,7 +398,22 @@ async def test_judge_extracts_by_source_number_and_cannot_invent_one() -> None:
     assert [(line.what, line.url) for line in card.evidence] == [
         ("Trams are cheap ([1]).", C),
         ("Trams are cheap ([1]).", A),
+        (f"1 address is cited by its marks, but not as the judge reads it: {B}", ""),
     ]
+    near(card, disputed=1, lost=0)
+
+
+async def test_marks_that_lead_nowhere_are_counted_and_said() -> None:
+    text = "Trams are cheap [7]. They ring [1]. Bells cost nothing [8].\n\n## References\n[1] A. https://a.example/"
+    card, _ = await run(case(text))
+    near(card, marks=3, lost=2, disputed=0, pairs=1)
+    assert [line.what for line in card.evidence if not line.url] == [
+        "67% of marks and addresses lead to no pair of a statement and a page; 2 marks lead nowhere: [7], [8]"
+    ]
+    few = "Trams are cheap [1]. " * 20
+    card, _ = await run(case(f"{few}They ring [8].\n\n## References\n[1] A. https://a.example/"))
+    near(card, marks=21, lost=1)
+    assert all(line.url for line in card.evidence)
 
     def inventing(question: Question[Any]) -> Any:
         items = {key: Citing(fact="Trams.", sources=["4"]) for key in numbered(question.count)}

@@ -123,6 +123,18 @@ def test_report_that_addresses_the_judge_is_noted() -> None:
     ]
 
 
+def test_system_whose_marks_lead_nowhere_is_noted_and_not_comparable() -> None:
+    scores = [
+        *rows("fact", "blind", lost=[3.0, 3.0], marks=[4.0, 4.0]),
+        *rows("fact", "plain", lost=[0.0], marks=[40.0]),
+        *rows("fact", "silent", lost=[0.0], marks=[0.0]),
+    ]
+    first, second = integrity_notes(pa.Table.from_pylist(scores))
+    assert "75% of the citation marks and addresses of blind (6 of 8)" in first
+    assert "not comparable" in second
+    assert list(integrity_notes(pa.Table.from_pylist(rows("fact", "a", lost=[1.0], marks=[10.0])))) == []
+
+
 def test_board_without_these_metrics_has_no_notes() -> None:
     assert list(integrity_notes(pa.Table.from_pylist(rows("race", "a", overall=[0.5])))) == []
 

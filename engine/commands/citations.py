@@ -19,11 +19,7 @@ from adjudge.engine.formats.own import reports
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.tables.table import Column, Table
-from adjudge.judges.plural import plural
-from adjudge.scoring.text.accounted import Account, account
-
-_LOUD = 0.1  # share of marks and addresses that lead nowhere above which it is said
-_SHOWN = 5
+from adjudge.scoring.text.accounted import Account, account, lost_by
 
 
 class ReadReport(Account, frozen=True, kw_only=True):
@@ -88,9 +84,8 @@ def _print(found: list[ReadReport]) -> None:
         print_table(_table("system", [_row(name, own) for name, own in systems.items()]))
     else:
         print_table(_table("report", [_row(one.report, [one]) for one in found]))
-    for name, own in systems.items():
-        for line in _said(name, own):
-            console.print(line, markup=False, soft_wrap=True)
+    for line in lost_by(systems):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def _table(what: str, rows: list[tuple[str, ...]]) -> Table:
@@ -108,21 +103,3 @@ def _row(name: str, own: list[ReadReport]) -> tuple[str, ...]:
         sum(len(one.pairs) for one in own),
     )
     return (name, *(f"{count:,}" for count in counts))
-
-
-def _said(name: str, own: list[ReadReport]) -> Iterator[str]:
-    """What of a system's citations leads nowhere, with examples, if it is more than a tenth."""
-    lost, every = sum(one.lost for one in own), sum(one.marks + len(one.urls_unused) for one in own)
-    if lost <= _LOUD * every:
-        return
-    yield f"{name}: {lost / every:.0%} of marks and addresses lead to no pair of a statement and a page"
-    marks_lost = [mark for one in own for mark in one.unresolved]
-    uncited = [url for one in own for url in one.urls_unused]
-    if marks_lost:
-        yield f"  {plural(len(marks_lost), 'mark leads', 'marks lead')} nowhere: {_examples(marks_lost)}"
-    if uncited:
-        yield f"  no statement cites {plural(len(uncited), 'address', 'addresses')}: {_examples(uncited)}"
-
-
-def _examples(every: list[str]) -> str:
-    return ", ".join(dict.fromkeys(every[:_SHOWN])) + (" ..." if len(every) > _SHOWN else "")

@@ -5,7 +5,7 @@ It evaluates with a judge that only counts questions.
 
 import argparse
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -19,6 +19,7 @@ from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
+from adjudge.engine.formats.dataset import Located
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.course import Course
@@ -29,6 +30,7 @@ from adjudge.judges import Usage
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
+from adjudge.scoring.text.accounted import Account, account, lost_by
 
 _LIST_S = 5.0  # for a server's list of models
 
@@ -65,7 +67,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     missing or invalid; `lacking` says by protocol which file would have held it. `rejected` are the lines that are
     not a valid task or report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of
     several the smallest, by max_context and by the servers' lists of models; None if nothing says, which
-    `window_unsaid` distinguishes it from a judge without one).
+    `window_unsaid` distinguishes it from a judge without one). `citations` says of which systems the marks and
+    addresses lead to no pair of a statement and a page, where FACT is scored.
     """
 
     cases: int
@@ -88,6 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     oversized: dict[str, int] = {}
     lacking: dict[str, str] = {}
     words: dict[str, str] = {}
+    citations: tuple[str, ...] = ()
 
 
 def plan(config: RunConfig) -> Plan:
@@ -136,7 +140,18 @@ async def _plan(config: RunConfig) -> Plan:
         ),
         oversized=dict(sorted(oversized.items())),
         words=dict(sorted(found.words.items())),
+        citations=_citations(config, dataset.reports),
     )
+
+
+def _citations(config: RunConfig, reports: Iterable[Located]) -> tuple[str, ...]:
+    if not any(protocol.name == "fact" for protocol in config.resolved.protocols):
+        return ()
+    systems = defaultdict[str, list[Account]](list)
+    for one in reports:
+        report = one.load()
+        systems[one.system].append(account(report.text, report.citations))
+    return tuple(lost_by(systems))
 
 
 def _planned(seat: Seat, notes: NoteTaker, window: int | None, prices: Mapping[str, Price]) -> PlannedJudge:
@@ -232,6 +247,8 @@ def _print_plan(found: Plan) -> None:
         f"pages: {found.pages:,}, of them {found.pages_unread:,} not read yet "
         f"(taken as {ASSUMED_PAGE_CHARS:,} characters)"
     )
+    for line in found.citations:
+        console.print(line, markup=False, soft_wrap=True)
     if len(found.judges) > 1:
         print_table(_judges_table(found))
     if found.seconds is None or found.cost is None:

@@ -5,6 +5,8 @@ the figures. Only what is beyond these limits is said:
 
 - citations: `c_acc` differs by more than 2 points from `c_acc_distinct`, in which every page counts once, whatever
   addresses lead to it, and a page that holds little but the report's own sentences supports nothing;
+- marks: more than a tenth of a system's citation marks and addresses leads to no pair, or the systems differ in it by
+  more than a tenth;
 - reports: a report addresses the judge, hides text from its readers, has at least half of its runs of five words from
   the reference report, or says at least a quarter of the criteria word for word.
 """
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.judges.plural import plural
+from adjudge.scoring.text.accounted import LOUD
 
 __all__ = ["integrity_notes"]
 
@@ -33,6 +36,7 @@ _SIGNS = {
 def integrity_notes(scores: pa.Table) -> Iterator[str]:
     """The notes on the score rows of reports that were judged by themselves, by system."""
     yield from _on_citations(scores)
+    yield from _on_lost(scores)
     for metric, (least, said) in _SIGNS.items():
         yield from _on_reports(_values(scores, "race", metric), metric, least, said)
 
@@ -57,6 +61,23 @@ def _on_citations(scores: pa.Table) -> Iterator[str]:
             f"fact c_acc of {row['system']}: {100 * stated:.2f}, but {100 * distinct:.2f} if every page counts once "
             f"and none supports what it merely repeats ({'; '.join(why)})"
         )
+
+
+def _on_lost(scores: pa.Table) -> Iterator[str]:
+    found = _values(scores, "fact", "lost").join(_values(scores, "fact", "marks"), _REPORT, join_type="inner")
+    shares = {
+        row["system"]: (row["lost_sum"] / row["marks_sum"] if row["marks_sum"] else 0.0, row)
+        for row in _by_system(found, [("lost", "sum"), ("marks", "sum")])
+    }
+    for system, (share, row) in shares.items():
+        if share > LOUD:
+            yield (
+                f"fact: {share:.0%} of the citation marks and addresses of {system} ({row['lost_sum']:.0f} of "
+                f"{row['marks_sum']:.0f}) lead to no pair of a statement and a page: its figures are about the others"
+            )
+    every = [share for share, _ in shares.values()]
+    if every and max(every) - min(every) > LOUD:
+        yield "fact: systems are not comparable: of some, far more marks and addresses lead to no pair than of others"
 
 
 def _on_reports(found: pa.Table, metric: str, least: float, said: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ With `pages` off (the run's `fetch: {mode: off}`) nothing is asked about pages, 
 
 Beside the figures stand what they rest on: pairs whose page was read, distinct pages by where they ended and by their
 text, the addresses that led there, pages that hold little but the report's own sentences (echoes), distinct statements;
+`lost` of the report's `marks` and addresses that lead to no pair, addresses on which marks and judge do not agree;
 and `c_acc_distinct`, in which each page counts once and an echo supports nothing.
 
 The arithmetic below needs no judge.
@@ -64,12 +65,14 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
     same_words,
 )
 from adjudge.scoring.deepresearch_bench.words import FACT
+from adjudge.scoring.text.accounted import Account, account, said_of_lost
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import clean_url
-from adjudge.scoring.text.citations import MAX_FACTS, Triplet, cited
+from adjudge.scoring.text.citations import MAX_FACTS, Triplet, cited, url_key
 from adjudge.scoring.text.integrity import Runs
 
 __all__ = [
+    "BY_MARKS",
     "CodeScores",
     "Fact",
     "Group",
@@ -98,6 +101,8 @@ def _each(name: str, above: str, below: str, scale: float = 1.0) -> Metric:
     return Metric(name=name, best=None, shown=False, kind="count", scale=scale, ratio=(above, below))
 
 
+BY_MARKS = ("marks", "lost", "disputed")
+"""Counts of what a report's text has, whatever extracts its statements."""
 MAX_STATEMENTS = 20
 _LEFT_OUT = Evidence(
     what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
@@ -141,6 +146,52 @@ class CodeScores(msgspec.Struct, frozen=True):
     c_acc: float
     e_cit: float
     citations: float
+
+
+class _Beside(msgspec.Struct, frozen=True):
+    """What a report's text has beside its pairs: an account without the addresses that the extraction found cited.
+
+    `unfound` are addresses that a mark cites and the extraction does not, `unmarked` those of which the reverse holds.
+    """
+
+    account: Account
+    unfound: tuple[str, ...]
+    unmarked: tuple[str, ...]
+
+    @property
+    def counts(self) -> dict[str, Value]:
+        """The values of `BY_MARKS`."""
+        disputed = len(self.unfound) + len(self.unmarked)
+        return {
+            "marks": float(self.account.of),
+            "lost": float(self.account.lost),
+            "disputed": float(disputed),
+        }
+
+    def notes(self) -> Iterator[Evidence]:
+        """What a reader of the report's figures should know of it."""
+        said = list(said_of_lost([self.account]))
+        for urls, why in (
+            (self.unfound, "cited by its marks, but not as the judge reads it"),
+            (self.unmarked, "cited as the judge reads it, but by no mark"),
+        ):
+            if urls:
+                said.append(
+                    f"{plural(len(urls), 'address is', 'addresses are')} {why}: {', '.join(urls[:5])}"
+                )
+        if said:
+            yield Evidence(what="; ".join(said), outcome=Outcome("note"))
+
+
+def _beside(found: Account, triplets: Sequence[Triplet]) -> _Beside:
+    stated = {url_key(one.url): one.url for one in triplets}
+    marked = {url_key(pair.url): pair.url for pair in found.pairs}
+    unused = tuple(url for url in found.urls_unused if url_key(url) not in stated)
+    return _Beside(
+        account=msgspec.structs.replace(found, urls_unused=unused),
+        unfound=tuple(url for key, url in marked.items() if key not in stated),
+        unmarked=tuple(url for key, url in stated.items() if key not in marked),
+    )
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -277,6 +328,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             Metric(name="cited", shown=False),
             *(_count(name) for name in ("read", "statements", "distinct_pages", "addresses")),
             _count("echoes", True),
+            *(_count(name, name != "marks") for name in BY_MARKS),
+            _each("lost_share", "lost", "marks", 100),
             _each("read_share", "read", "pairs", 100),
             _each("citations_per_statement", "pairs", "statements"),
             _each("addresses_per_page", "addresses", "distinct_pages"),
@@ -290,16 +343,19 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             values = {metric.name: triplets for metric in self.metrics if metric.ratio is None}
             return Scorecard.of(self.name, case, values)
         groups = group_by_url(triplets)
+        found = _beside(await aside(account, storable(case.report.text), case.report.citations), triplets)
+        by_marks, notes = found.counts, list(found.notes())
         if not self.pages:
             pairs = [pair for group in groups for pair in unmerged(group, "pages_off")]
-            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), unread(groups))
+            evidence = [*unread(groups), *notes]
+            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks, evidence)
         report = Runs(triplet.fact for triplet in triplets)
         checked = await asyncio.gather(
             *(_check(group, report, case.task.language, tools) for group in groups)
         )
         pairs = [pair for found in checked for pair in found]
-        evidence = [*evidence_of(checked), *([] if whole.complete else [_LEFT_OUT])]
-        return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence)
+        evidence = [*evidence_of(checked), *notes, *([] if whole.complete else [_LEFT_OUT])]
+        return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks, evidence)
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:

@@ -32,6 +32,7 @@ from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Metric, Missing, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import (
+    BY_MARKS,
     Fact,
     Group,
     Pair,
@@ -335,8 +336,8 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of `Fact`; the published figures are those by the code's rule."""
-        return Fact().metrics
+        """The metrics of `Fact` that need no account of marks; the published figures are those by the code's rule."""
+        return tuple(one for one in Fact().metrics if one.name not in (*BY_MARKS, "lost_share"))
 
     def prompts(self) -> dict[str, str]:
         """Digests of all that may be sent, by what it is for. Raises CheckoutError, also for recorded pages."""

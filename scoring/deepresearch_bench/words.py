@@ -50,6 +50,10 @@ FACT = MetricWords(
         "distinct_pages": "Pages that were read, told apart by where they ended and by their text.",
         "addresses": "Addresses whose page was read.",
         "echoes": "Pages that hold little but the report's own sentences.",
+        "marks": "Citation marks of the report, and its addresses that no statement cites.",
+        "lost": "Marks that lead nowhere, and addresses that no statement cites.",
+        "disputed": "Addresses cited by the report's marks or as the judge reads it, but not by both.",
+        "lost_share": "Marks and addresses that lead to no pair, of all.",
         "read_share": "The pairs whose page was read, of all pairs.",
         "citations_per_statement": "Pairs for each distinct statement.",
         "addresses_per_page": "Addresses for each page: more than 1 where spellings or redirects lead to one page.",
@@ -57,6 +61,7 @@ FACT = MetricWords(
     units={
         **dict.fromkeys(("e_cit", "e_cit_code"), "citations a report"),
         "read_share": "share",
+        "lost_share": "share",
         "citations_per_statement": "citations a statement",
         "addresses_per_page": "addresses a page",
     },

@@ -1,15 +1,21 @@
 """What became of everything in a report that cites: marks, entries of reference lists, addresses and statements."""
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import cited, url_key
 from adjudge.scoring.text.markup import plain
 
-__all__ = ["Account", "CitedPair", "account"]
+__all__ = ["LOUD", "Account", "CitedPair", "account", "lost_by", "said_of_lost"]
+
+LOUD = 0.1
+"""The share of marks and addresses without a pair above which it is said."""
+_EXAMPLES = 5
 
 # An address wherever it stands, found without what the reader of citations knows. It ends before a link's target.
 _ADDRESS = re.compile(
@@ -46,6 +52,36 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     def lost(self) -> int:
         """Marks that lead nowhere, and addresses that no statement cites."""
         return len(self.unresolved) + len(self.urls_unused)
+
+    @property
+    def of(self) -> int:
+        """All marks, and the addresses that no statement cites: what `lost` is a part of."""
+        return self.marks + len(self.urls_unused)
+
+
+def said_of_lost(every: Sequence[Account]) -> Iterator[str]:
+    """What leads to no pair of a statement and a page, with examples, if it is more than a tenth."""
+    lost, of = sum(one.lost for one in every), sum(one.of for one in every)
+    if lost <= LOUD * of:
+        return
+    yield f"{lost / of:.0%} of marks and addresses lead to no pair of a statement and a page"
+    marks = [mark for one in every for mark in one.unresolved]
+    urls = [url for one in every for url in one.urls_unused]
+    if marks:
+        yield f"{plural(len(marks), 'mark leads', 'marks lead')} nowhere: {_examples(marks)}"
+    if urls:
+        yield f"no statement cites {plural(len(urls), 'address', 'addresses')}: {_examples(urls)}"
+
+
+def lost_by(systems: Mapping[str, Sequence[Account]]) -> Iterator[str]:
+    """Lines on each system of which more than a tenth is lost, the first with its name, the others indented."""
+    for name, every in systems.items():
+        for place, line in enumerate(said_of_lost(every)):
+            yield f"  {line}" if place else f"{name}: {line}"
+
+
+def _examples(every: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(every[:_EXAMPLES])) + (" ..." if len(every) > _EXAMPLES else "")
 
 
 def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
