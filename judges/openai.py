@@ -194,6 +194,7 @@ class Trial:
         self._window = config.max_context
         self._seconds = 0.0
         self._loading = ""
+        self.served = ""
         self.counted = 0  # tokens of its prompt, by the server
 
     async def verdict(self, timeout_s: float) -> Verdict:
@@ -279,6 +280,7 @@ class Trial:
         """The verdict on a chat completion."""
         config = self._config
         self.counted = found.usage.prompt_tokens
+        self.served = found.model
         own = [model for model in listed if _is_same(model.name, config.model)]
         self._window = window_of(listed, config)
         renamed = found.model != config.model and _is_same(found.model, config.model)
@@ -444,6 +446,7 @@ class OpenAIJudge:
         self._has_answered = False
         self._window = config.max_context
         self._most: int | None = None  # tokens of an answer, as the server has said
+        self._served: set[str] = {config.model}  # the models that were said to answer, at most a few
         self._counts: set[int] = set()  # two of its counts of prompts, at most
 
     async def close(self) -> None:
@@ -458,6 +461,7 @@ class OpenAIJudge:
             self._has_answered = True
             self._window = verdict.window
             self._note(trial.counted)
+            self._served.add(trial.served)
         return (verdict,)
 
     async def window(self, timeout_s: float) -> int | None:
@@ -564,12 +568,31 @@ class OpenAIJudge:
         found = received.found
         if found is None:
             return Reply(reason="judge_unparseable", text=received.said, seconds=received.seconds)
+        if not self._has_answered:
+            self._served.add(found.model)  # what a gateway calls it
         self._has_answered = True
         self._note(found.usage.prompt_tokens)
+        self._name(found.model)
         if (dropped := self._dropped(question, found, form, size)) is not None:
             return Reply(reason="context_overflow", text=dropped, usage=found.usage, seconds=received.seconds)
         text = said_by(found, self._config.thinking)
         return read_reply(question, text, found.finish_reason, found.usage, received.seconds, found.refusal)
+
+    def _name(self, served: str) -> None:
+        """Warn, once for each, of answers by a model that is neither the one asked for nor the one that was tried."""
+        if (
+            not served
+            or len(self._served) > _MOST_SERVED
+            or any(_is_same(served, one) for one in self._served)
+        ):
+            return
+        self._served.add(served)
+        _log.warning(
+            "%s: answers come from %s too, not only from %s; scores of different judges do not compare",
+            self._server.where,
+            self._server.redacted(served),
+            self._config.model,
+        )
 
     def _note(self, counted: int) -> None:
         """Remember a count of a prompt's tokens: a server that says the same of all prompts does not count."""
@@ -592,6 +615,7 @@ class OpenAIJudge:
 
 
 _SEVERAL = 2
+_MOST_SERVED = 8
 
 
 def _changed(config: OpenAIConfig) -> str:

@@ -7,12 +7,15 @@ time that aiohttp's sessions take, which do much that a judge does not need: red
 import asyncio
 import os
 import random
+import re
 import socket
 import ssl
 import time
 import zlib
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
+from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohappyeyeballs
 import httptools
@@ -55,6 +58,35 @@ class Response(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
 
 
+_CONNECTED = re.compile(r"HTTP/1\.[01] 2[0-9][0-9]")
+
+
+def proxy_of(url: URL) -> URL | None:
+    """The proxy that the environment names for `url` (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY), or None.
+
+    None on this machine's own addresses. Raises JudgeError for one that is not of HTTP.
+    """
+    proxies = getproxies_environment()
+    named = proxies.get(url.scheme) or proxies.get("all")
+    host = url.raw_host or ""
+    if not named or _OWN.fullmatch(host) or proxy_bypass(f"{host}:{url.port}", proxies):
+        return None
+    try:
+        proxy = URL(named if "://" in named else f"http://{named}")
+        is_usable = proxy.scheme == "http" and proxy.raw_host is not None and proxy.port is not None
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise JudgeError(
+            f"the proxy {shown_url(named)} of the environment: must look like http://HOST:PORT; correct it, "
+            f"or add {host} to NO_PROXY"
+        )
+    return proxy
+
+
+_OWN = re.compile(r"localhost|127\.[0-9.]+|::1")
+
+
 class Connections:
     """As many connections to the server of `url` as there are requests at once; for one event loop.
 
@@ -75,8 +107,22 @@ class Connections:
         self._host, self._port = url.raw_host, url.port
         self._where = url.host_port_subcomponent
         self._has_tls = url.scheme == "https"
+        self._proxy = proxy_of(url)
+        self._peer = (self._host, self._port)
+        self._before = ""  # what comes before the target of a request
         lines = {"Host": self._where, "Accept": "*/*", **headers}
+        self._permit = ""
+        if self._proxy is not None:
+            assert self._proxy.raw_host is not None and self._proxy.port is not None
+            self._peer = (self._proxy.raw_host, self._proxy.port)
+            if self._proxy.user:
+                login = f"{self._proxy.user}:{self._proxy.password or ''}".encode()
+                self._permit = f"Proxy-Authorization: Basic {b64encode(login).decode()}\r\n"
+            if not self._has_tls:
+                self._before = f"http://{self._where}"
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        if self._before:
+            self._headers += f"{self._permit}Connection: close\r\n"  # not every proxy reads a second request
         self._connect_timeout_s = connect_timeout_s
         self._timeout_s = timeout_s
         self._max_body_bytes = max_body_bytes
@@ -92,13 +138,13 @@ class Connections:
         if self._is_closed:
             raise ConnectionFailed(_ENDED)
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
-        head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("ascii")
+        head = f"{method} {self._before}{target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("ascii")
         connection = self._kept() or await self._connect()
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await connection.exchange(head, body or b"")
         finally:
-            if connection.is_reusable:
+            if connection.is_reusable and not self._before:
                 self._idle.append(connection)
             else:
                 connection.close()
@@ -130,6 +176,8 @@ class Connections:
                 addresses = await self._resolve(loop)
                 # uvloop, which Ray takes where it is installed, cannot try several addresses by itself.
                 sock = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=_EYEBALLS_S)
+                if self._proxy is not None and self._has_tls:
+                    await self._tunnel(loop, sock)
                 _, connection = await loop.create_connection(
                     lambda: _Connection(loop, self._max_body_bytes),
                     sock=sock,
@@ -139,7 +187,8 @@ class Connections:
         except (OSError, UnicodeError) as error:  # a timeout is an OSError; a name may be too long to be one
             self._resolved_until = 0.0
             said = f"no answer within {self._connect_timeout_s:g} s" if not error.args else str(error)
-            raise ConnectionFailed(f"cannot connect to {self._where}: {said}") from None
+            through = "" if self._proxy is None else f" through the proxy {shown_url(str(self._proxy))}"
+            raise ConnectionFailed(f"cannot connect to {self._where}{through}: {said}") from None
         if self._is_closed:
             connection.close()
             raise ConnectionFailed(_ENDED)
@@ -147,11 +196,30 @@ class Connections:
         connection.lost.add_done_callback(lambda _: self._open.discard(connection))
         return connection
 
+    async def _tunnel(self, loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
+        """Have the proxy connect `sock` to the server. Raises OSError."""
+        there = f"{self._where}" if ":" in self._where.rpartition("]")[2] else f"{self._where}:{self._port}"
+        asked = f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n{self._permit}\r\n"
+        try:
+            await loop.sock_sendall(sock, asked.encode("ascii"))
+            head = b""
+            while b"\r\n\r\n" not in head:
+                part = await loop.sock_recv(sock, 4096)
+                if not part or len(head) > MAX_BARE_BYTES:
+                    raise OSError("the proxy does not answer CONNECT")
+                head += part
+            status = head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
+            if not _CONNECTED.match(status):
+                raise OSError(f"the proxy refuses: {status}")
+        except BaseException:
+            sock.close()
+            raise
+
     async def _resolve(self, loop: asyncio.AbstractEventLoop) -> Sequence[aiohappyeyeballs.AddrInfoType]:
         """The addresses of the host, looked up once for all who wait for them."""
         async with self._resolving:
             if loop.time() >= self._resolved_until:
-                self._addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+                self._addresses = await loop.getaddrinfo(*self._peer, type=socket.SOCK_STREAM)
                 self._resolved_until = loop.time() + ADDRESSES_S
             return self._addresses
 
