@@ -128,10 +128,13 @@ def deepresearch_bench(folder: Path) -> None:
 
 
 def rigorous_bench(folder: Path) -> None:
-    """The example's queries and logs."""
+    """The example's queries and logs; of one system, the times are known."""
     shutil.copytree(shipped("rigorous"), folder / "rigorous_bench")
     queries = folder / "rigorous_bench/DrBench.jsonl"
     read = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
+    log = folder / "rigorous_bench/Log_heron.jsonl"
+    times = {"inference_seconds": 90, "retrieval_seconds": 30}
+    lines(log, [json.loads(line) | times for line in log.read_text(encoding="utf-8").splitlines()])
     lines(queries, [row | {"domain": domain} for row, domain in zip(read, ("Energy", "Health"), strict=True)])
 
 

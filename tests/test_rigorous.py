@@ -49,7 +49,9 @@ Heat pumps keep a coefficient of performance above 2 at -15 °C [1]. Heat pumps 
 """
 
 
-USAGE = ReportUsage(total_tokens=3000, input_tokens=1000, retrieved=9)
+USAGE = ReportUsage(
+    total_tokens=3000, input_tokens=1000, retrieved=9, inference_seconds=80, retrieval_seconds=20.5
+)
 
 
 def case(gold=GOLD, text=TEXT, usage=USAGE):
@@ -225,6 +227,10 @@ class TestScore:
             "contribution_per_token_alg1": good * (1 - drift) * boost_alg1 * 100 / 2000,
             "contribution_per_token_code": good * (1 - drift) * boost_code * 100 / 2000,
             "retrieval_index": 2 / 10,
+            "annotated": 2,
+            "retrieved": 9,
+            "inference_seconds": 80,
+            "retrieval_seconds": 20.5,
             **{f"dimension:{name}": 1 for name in DIMENSIONS},
         }
         assert card.scores == {name: pytest.approx(value) for name, value in expected.items()}

@@ -3,7 +3,7 @@
 Queries: `DrBench.jsonl`, formerly `RigorousBench.jsonl` (or the folder of either), one per line: uid, query, qsr, tsl,
 fak, fdk, and optionally `language` and `domain`. Logs: `Log_SYSTEM.jsonl` or `SYSTEM.jsonl`, one report per line: uid,
 text, annotations (URLs, or objects of url, title and end_index, the position in the text that they follow),
-input_tokens and total_tokens, and optionally `retrieved` and `sample`.
+input_tokens and total_tokens, and optionally `retrieved`, `inference_seconds`, `retrieval_seconds` and `sample`.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import msgspec
 
 from adjudge.engine.formats.dataset import Dataset, FormatError, InputFile, Key, Prompts, located, rows
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.scoring.contract.case import Citation, Count, Report, ReportUsage, Sample, Task
+from adjudge.scoring.contract.case import Amount, Citation, Count, Report, ReportUsage, Sample, Task
 
 _QUERIES = ("DrBench.jsonl", "RigorousBench.jsonl")
 
@@ -47,6 +47,8 @@ class Row(msgspec.Struct):
     input_tokens: Count | None = None
     total_tokens: Count | None = None
     retrieved: Count | None = None
+    inference_seconds: Amount | None = None
+    retrieval_seconds: Amount | None = None
     sample: Sample = 0
     prompt: str = ""
 
@@ -81,7 +83,11 @@ def _task(query: Query) -> Task:
 
 def _report(system: str, line: Row) -> Report:
     usage = ReportUsage(
-        total_tokens=line.total_tokens, input_tokens=line.input_tokens, retrieved=line.retrieved
+        total_tokens=line.total_tokens,
+        input_tokens=line.input_tokens,
+        retrieved=line.retrieved,
+        inference_seconds=line.inference_seconds,
+        retrieval_seconds=line.retrieval_seconds,
     )
     return Report(
         task_id=str(line.task_id),

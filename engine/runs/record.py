@@ -255,6 +255,11 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     tokens: float | None
     tokens_written: float | None = None
 
+    @property
+    def rate(self) -> float | None:
+        """Tokens a second, all reports together; None where either is not stated, or no time passed."""
+        return self.tokens / self.seconds if self.tokens is not None and self.seconds else None
+
 
 class Spending:
     """Adds up what the reports of cases state, as they pass."""

@@ -190,10 +190,13 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
         for system, flag in zip(frontier.systems, frontier.on_frontier, strict=True)
         if flag
     }
+    timed = {"seconds", "tokens"} <= set(axes)
     rows = []
     for row in head.standings:
         spent = board.spent.get(row.system)
         figures: list[float | None] = [None if spent is None else getattr(spent, axis) for axis in axes]
+        if timed:
+            figures.append(None if spent is None else spent.rate)
         best = ", ".join(_spent(axis) for axis in axes if (axis, row.system) in on)
         cells = [Cell("-" if value is None else f"{value:,.6g}", value) for value in figures]
         rows.append((Cell(row.system), score(row, head), *cells, Cell(best or "-")))
@@ -202,7 +205,13 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
             kind="cost",
             title="Score against resources per report",
             note="Means per report, as stated by the systems. On the frontier: no other scores as much for less.",
-            names=("system", head.metric, *map(_spent, axes), "on the frontier of"),
+            names=(
+                "system",
+                head.metric,
+                *map(_spent, axes),
+                *(["tokens a second"] if timed else []),
+                "on the frontier of",
+            ),
             rows=tuple(rows),
         )
     ]

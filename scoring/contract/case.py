@@ -87,12 +87,17 @@ class Citation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of writing the report: total tokens, input tokens, pages retrieved, and money in the user's currency."""
+    """The cost of writing the report: total tokens, input tokens, pages retrieved, and money in the user's currency.
+
+    `inference_seconds` and `retrieval_seconds` are the parts of its time in which a model wrote and pages were sought.
+    """
 
     total_tokens: Count | None = None
     input_tokens: Count | None = None
     retrieved: Count | None = None
     cost: Amount | None = None
+    inference_seconds: Amount | None = None
+    retrieval_seconds: Amount | None = None
 
     @property
     def written(self) -> int | None:

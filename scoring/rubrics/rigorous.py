@@ -286,7 +286,7 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Metric(name="quality", decimals=4),
             _drift("drift"),
             _boost("boost"),
-            Metric(name="integrated", best=120.0, headline=True),
+            Metric(name="integrated", best=120.0, headline=True, decimals=4),
             _per_token("contribution_per_token"),
         )
         others = (
@@ -294,17 +294,21 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             *(Metric(name=f"dimension:{name}") for name in dimensions),
             *(_drift(name) for name in _DRIFTS[1:]),
             *(_boost(f"boost{form}") for form in _FORMS[1:]),
-            *(Metric(name=f"integrated{form}", best=120.0) for form in _FORMS[1:]),
+            *(Metric(name=f"integrated{form}", best=120.0, decimals=4) for form in _FORMS[1:]),
             *(_per_token(f"contribution_per_token{form}") for form in _FORMS[1:]),
-            Metric(name="retrieval_index", best=None, kind="resource"),
+            *(
+                Metric(name=name, best=None, kind="resource")
+                for name in ("retrieval_index", "annotated", *_STATED)
+            ),
         )
         return (*columns, *(msgspec.structs.replace(metric, shown=False) for metric in others))
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics` without those that need token or retrieval counts missing from the report. Raises GoldError."""
         self._gold(case)
-        known = {"contribution_per_token": _written(case), "retrieval_index": _retrieved(case)}
-        unknown = tuple(name for name, value in known.items() if value is None)
+        stated = _stated(case)
+        known = {"contribution_per_token": _written(case), "retrieval_index": stated.get("retrieved")}
+        unknown = tuple(name for name, value in (known | stated).items() if value is None)
         return tuple(metric for metric in self.metrics if not metric.name.startswith(unknown))
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
@@ -392,10 +396,10 @@ class Rigorous(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             tagged = [a for a in answers if a.item.part == "grr" and dimension in a.item.tags]
             scores[f"dimension:{dimension}"] = measured(tagged, _points_share, self.min_answered)
         scores |= {f"boost{form}": boost for form, boost in zip(_FORMS, boosts, strict=True)}
-        retrieved = _retrieved(case)
-        if retrieved is not None:
-            scores["retrieval_index"] = retrieval_index(cited, retrieved)
-        return scores
+        stated = {name: value for name, value in _stated(case).items() if value is not None}
+        if "retrieved" in stated:
+            scores["retrieval_index"] = retrieval_index(cited, int(stated["retrieved"]))
+        return scores | {"annotated": float(cited)} | stated
 
     def _measures(
         self, boosts: Sequence[float], case: Case
@@ -452,6 +456,7 @@ def _with_text(case: Case, text: str) -> Case:
 
 
 _FORMS = ("", "_alg1", "_code")  # of the boost, and of what is made of it
+_STATED = ("retrieved", "inference_seconds", "retrieval_seconds")
 _DRIFTS = ("drift", "fak_drift", "fdk_drift")
 
 
@@ -486,5 +491,6 @@ def _written(case: Case) -> int | None:
     return None if usage is None else usage.written
 
 
-def _retrieved(case: Case) -> int | None:
-    return None if case.report.usage is None else case.report.usage.retrieved
+def _stated(case: Case) -> dict[str, float | None]:
+    """What the report states of its making."""
+    return {name: None if case.report.usage is None else getattr(case.report.usage, name) for name in _STATED}
