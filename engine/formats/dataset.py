@@ -20,6 +20,7 @@ from adjudge.engine.formats.input_files import DOCUMENTS, KINDS, TABLES, Given, 
 from adjudge.engine.formats.records import UNREADABLE, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.report_documents import read_report
+from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, Report, Task
 
 __all__ = [
@@ -305,7 +306,13 @@ def _renamed(reports: Sequence[Located], system: str, files: Sequence[InputFile]
 
 
 def _say(files: Sequence[InputFile]) -> None:
-    """Log which columns were taken for what, in a line for all files that say the same."""
+    """Log which columns were taken for what, in a line for all files that say the same, and who left thoughts."""
+    thoughtful = sum(len(file.thoughtful) for file in files)
+    if thoughtful:
+        first = next(file for file in files if file.thoughtful)
+        _say_once(
+            f"reports: thinking and calls of tools are left out of {plural(thoughtful, 'report')}, of {first} first"
+        )
     taken: dict[tuple[tuple[str, str], ...], list[InputFile]] = {}
     for file in files:
         if file.guessed:

@@ -47,7 +47,7 @@ class InputFile:
     """A file of reports, on disk or a `member` of the archive at `path`; `fields` are the columns of named fields.
 
     `is_named` is whether a pattern names it, not only its folder or archive. `guessed` collects the columns that were
-    taken for fields, by field.
+    taken for fields, by field, and `thoughtful` the reports that held thoughts.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class InputFile:
     ) -> None:
         self.path, self.member, self.fields, self.is_named = path, member, dict(fields or {}), is_named
         self.guessed: dict[str, str] = {}
+        self.thoughtful: set[tuple[str, str, int]] = set()
 
     def __str__(self) -> str:
         return f"{self.path}/{self.member}" if self.member else str(self.path)

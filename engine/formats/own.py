@@ -25,8 +25,9 @@ from adjudge.engine.formats.dataset import (
 )
 from adjudge.engine.formats.input_files import TABLES
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.formats.thoughts import parted
 from adjudge.judges.plural import plural
-from adjudge.scoring.contract.case import Report, Task
+from adjudge.scoring.contract.case import NULL, Report, Task
 
 _USUAL = "en"  # the language of a task that does not say, as files of tasks are documented
 
@@ -100,10 +101,15 @@ def _language(prompt: str) -> str:
 
 
 def reports(file: InputFile, prompts: Prompts, rejected: list[Rejected]) -> Iterator[Located]:
-    """The reports of a file."""
-    return located(file, Row, rejected, prompts, _report)
+    """The reports of a file, without thoughts and calls of tools, which become the trace where there is none."""
 
+    def made(_: str, row: Row) -> Report:
+        fields = {name: getattr(row, name) for name in Report.__struct_fields__}
+        fields["text"], aside = parted(row.text)
+        if aside:
+            file.thoughtful.add((row.task_id, row.system, row.sample))
+            if row.trace == NULL:
+                fields["trace"] = msgspec.Raw(msgspec.json.encode(aside))
+        return Report(**fields)
 
-def _report(_: str, row: Row) -> Report:
-    fields = {name: getattr(row, name) for name in Report.__struct_fields__}
-    return Report(**fields)
+    return located(file, Row, rejected, prompts, made)

@@ -1,0 +1,57 @@
+"""Thoughts and calls of tools that a model's server left in a report: no part of it.
+
+A block opens where a line begins. A closing tag alone ends thoughts that the chat template opened. Tags in code are
+mentions.
+"""
+
+import re
+
+__all__ = ["parted"]
+
+_THOUGHTS = ("think", "thinking", "thought", "reasoning")
+_TOOLS = (
+    "tool_call",
+    "tool_calls",
+    "tool_response",
+    "tool_result",
+    "tool_results",
+    "tool_output",
+    "function_call",
+)
+_TAG = re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join((*_THOUGHTS, *_TOOLS))})>", re.IGNORECASE)
+_CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
+_BEFORE = 20
+
+
+def parted(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` without thoughts and calls of tools, and these. Linear."""
+    if not _TAG.search(text):
+        return text, ()
+    code = [found.span() for found in _CODE.finditer(text)]
+    said, aside, opened = list[str](), list[str](), ""
+    at = begin = place = 0
+    for tag in _TAG.finditer(text):
+        while place < len(code) and code[place][1] <= tag.start():
+            place += 1
+        if place < len(code) and code[place][0] <= tag.start():
+            continue
+        name = tag["name"].lower()
+        if opened and tag["slash"] and name == opened:
+            aside.append(text[begin : tag.end()])
+            opened, at = "", tag.end()
+        elif not opened and tag["slash"] and name in _THOUGHTS and not aside:
+            aside.append(text[: tag.end()])
+            at = tag.end()
+        elif not opened and not tag["slash"] and _begins_line(text, tag.start()):
+            said.append(text[at : tag.start()])
+            opened, at, begin = name, tag.start(), tag.start()
+    if opened and not "".join(said).strip():  # cut off before the report began
+        return "", (*aside, text[begin:])
+    if not aside:
+        return text, ()
+    return "".join((*said, text[at:])).strip(), tuple(aside)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    line = text[max(0, at - _BEFORE) : at].rpartition("\n")
+    return not line[2].strip() and (bool(line[1]) or at < _BEFORE)

@@ -1,0 +1,49 @@
+"""Thoughts that a model's server left in a report are not judged."""
+
+import json
+
+import pytest
+
+from adjudge.engine.formats.dataset import InputFile
+from adjudge.engine.formats.own import read
+from adjudge.engine.formats.thoughts import parted
+
+
+@pytest.mark.parametrize(
+    ("text", "report"),
+    [
+        ("<think>\nSay red.\n</think>\n\nIt is red.", "It is red."),
+        ("Say red.\n</think>\nIt is red.", "It is red."),
+        ("<THINKING>Say red.</THINKING>It is red.", "It is red."),
+        ("It is red.\n\n<tool_call>{}</tool_call>\n", "It is red."),
+        ("<think>a</think>\nIt is\n<think>b</think>\nred.", "It is\n\nred."),
+        ("<think>\nnever ends", ""),
+    ],
+)
+def test_thoughts_are_no_part_of_the_report(text, report):
+    found, aside = parted(text)
+    assert found == report and aside
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is red.",
+        "Models write `<think>` and `</think>`.",
+        "```\n<think>\nx\n</think>\n```\nIt is red.",
+        "Models write <think> before they answer.",
+        "It is red.\n<think>\nnever ends",
+    ],
+)
+def test_mentions_stay(text):
+    assert parted(text) == (text, ())
+
+
+def test_the_trace_keeps_thoughts(tmp_path):
+    (tmp_path / "tasks.jsonl").write_text('{"id": "1", "prompt": "Colour?"}\n')
+    row = {"task_id": "1", "system": "wren", "text": "<think>Say red.</think>\nIt is red."}
+    (tmp_path / "wren.jsonl").write_text(json.dumps(row) + "\n")
+    file = InputFile(tmp_path / "wren.jsonl")
+    report = read(tmp_path / "tasks.jsonl", [file]).reports[0].load()
+    assert (report.text, json.loads(bytes(report.trace))) == ("It is red.", ["<think>Say red.</think>"])
+    assert file.thoughtful == {("1", "wren", 0)}
