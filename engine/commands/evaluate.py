@@ -29,6 +29,7 @@ from adjudge.engine.evaluation.evaluator import Counts, Evaluator
 from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.runs.absent import absent_pages
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.course import Course
@@ -117,6 +118,8 @@ async def evaluate_async(
     judged = list(islice((task for name, task in dataset.tasks.items() if name in reported), CHECKED_CASES))
     for lacking in lacking_gold(config.resolved.protocols, judged):
         _log.warning("%s", lacking)
+    if (absent := await asyncio.to_thread(absent_pages, config.fetch, dataset.reports)) is not None:
+        _log.warning("%s", absent)
     out, place = Path(config.out), Place.of(config.store)
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"

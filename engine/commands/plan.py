@@ -21,6 +21,7 @@ from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
 from adjudge.engine.formats.dataset import Located
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.runs.absent import AbsentPages, absent_pages
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.course import Course
 from adjudge.engine.runs.record import Judging
@@ -68,7 +69,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     not a valid task or report. `oversized` questions by type do not fit into the `window` of their judge (tokens; of
     several the smallest, by max_context and by the servers' lists of models; None if nothing says, which
     `window_unsaid` distinguishes it from a judge without one). `citations` says of which systems the marks and
-    addresses lead to no pair of a statement and a page, where FACT is scored.
+    addresses lead to no pair of a statement and a page, where FACT is scored. `absent` are pages that the snapshot
+    lacks, by the first reports.
     """
 
     cases: int
@@ -92,6 +94,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     lacking: dict[str, str] = {}
     words: dict[str, str] = {}
     citations: tuple[str, ...] = ()
+    absent: AbsentPages | None = None
 
 
 def plan(config: RunConfig) -> Plan:
@@ -141,6 +144,7 @@ async def _plan(config: RunConfig) -> Plan:
         oversized=dict(sorted(oversized.items())),
         words=dict(sorted(found.words.items())),
         citations=_citations(config, dataset.reports),
+        absent=absent_pages(config.fetch, dataset.reports),
     )
 
 
@@ -249,6 +253,8 @@ def _print_plan(found: Plan) -> None:
     )
     for line in found.citations:
         console.print(line, markup=False, soft_wrap=True)
+    if found.absent is not None:
+        console.print(str(found.absent), markup=False, soft_wrap=True)
     if len(found.judges) > 1:
         print_table(_judges_table(found))
     if found.seconds is None or found.cost is None:
