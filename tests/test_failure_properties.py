@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.engine.config.reward import Formula, RewardConfig
+from adjudge.engine.config.reward import Value as RewardValue
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page, PageReason
@@ -299,17 +300,21 @@ class Closed(Web):
 def test_no_text_takes_a_reward_away_in_a_closed_world(
     chosen: tuple[ScoringProtocol, Case], text: str, seed: int
 ) -> None:
-    """Whatever a policy writes, a judge that answers gives it a value, if any report of the task has one."""
+    """Whatever a policy writes, a judge whose answers can be used gives it a value, if any report of the task has one.
+
+    A judge at random may name sources that are not there.
+    """
     protocol, case = chosen
     formula = Formula(RewardConfig(), [protocol], closed=True)
 
-    def value(said: str) -> float | None:
+    def reward(said: str) -> RewardValue:
         told = msgspec.structs.replace(case, report=msgspec.structs.replace(case.report, text=said))
         card = asyncio.run(score_case(protocol, told, Closed(random_judge(seed), {})))
-        return formula.value({protocol.name: card}, {}).value
+        return formula.value({protocol.name: card}, {})
 
-    if value("Trams run often in cities.") is not None:
-        assert value(text) is not None
+    if reward("Trams run often in cities.").value is not None:
+        given = reward(text)
+        assert given.value is not None or given.reason == "judge_unparseable"
 
 
 @settings(max_examples=60)
