@@ -30,7 +30,7 @@ NormalURL = NewType("NormalURL", str)
 """A URL in its normal form. Only `normalise_url` makes one."""
 
 MAX_URL = 8192
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"(?P<scheme>https?):/+(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?", re.I)
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.A)
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+", re.A)
@@ -115,7 +115,7 @@ def _split(url: str) -> Parts:
         scheme,
         _encode(userinfo, _USER_SAFE),
         _normal_host(host),
-        port or _DEFAULT_PORTS[scheme],
+        port or DEFAULT_PORTS[scheme],
         path + query,
     )
     if len(_join(parts)) > MAX_URL:
@@ -157,7 +157,7 @@ def worker_of(url: str, workers: int) -> int:
 def _join(parts: Parts) -> str:
     userinfo = f"{parts.userinfo}@" if parts.userinfo else ""
     host = f"[{parts.host}]" if ":" in parts.host else parts.host
-    port = "" if parts.port == _DEFAULT_PORTS[parts.scheme] else f":{parts.port}"
+    port = "" if parts.port == DEFAULT_PORTS[parts.scheme] else f":{parts.port}"
     return f"{parts.scheme}://{userinfo}{host}{port}{parts.target}"
 
 

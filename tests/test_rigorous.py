@@ -133,6 +133,14 @@ class TestLinks:
         assert match_links(["https://a.org/x"], ["https://a.org/x/"], keep_slash=True).full == 0
         assert match_links(["https://a.org/x/"], ["https://a.org/x/"], keep_slash=True).full == 1
 
+    def test_a_link_by_http_and_by_https_is_one(self):
+        assert match_links(["http://a.org/x", "https://a.org/x"], ["https://a.org/x"]) == LinkMatch(
+            1, 1, 1, 1
+        )
+        assert match_links(["https://a.org:443/x", "http://a.org:80/x"], ["http://a.org/x"]).cited == 1
+        assert match_links(["http://a.org:443/x"], ["https://a.org/x"]).full == 0
+        assert match_links(["https://a.org:8443/x"], ["http://a.org:8443/x"]).full == 1
+
     def test_invalid_url_counts_as_cited_and_matches_nothing(self):
         assert match_links(["javascript:alert(1)", "http://[::1", ""], ["nonsense"]) == LinkMatch(1, 3, 0, 0)
         assert match_links(["www.spam.biz"], ["www.nature.com/x"]) == LinkMatch(1, 1, 0, 0)

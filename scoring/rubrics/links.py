@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adjudge.fetchers.urls import MalformedURL, split_url
+from adjudge.fetchers.urls import DEFAULT_PORTS, MalformedURL, split_url
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url, compatible
 from adjudge.scoring.text.citations import MAX_REFERENCES, parse, url_key
@@ -33,8 +33,8 @@ def match_links(
     cited: Iterable[str], trusted: Iterable[str], keep_www: bool = False, keep_slash: bool = False
 ) -> LinkMatch:
     """Compare addresses without query and fragment (Rigorous Bench).
-    A leading "www." and a trailing slash make no difference unless kept. A text that is not a URL counts as an address
-    that matches nothing.
+    http or https makes no difference, nor do a leading "www." and a trailing slash unless kept. A text that is not a
+    URL counts as an address that matches nothing.
     """
     wanted = {address_of(url, keep_www, keep_slash) for url in trusted}
     found = {address_of(url, keep_www, keep_slash) for url in cited}
@@ -75,14 +75,18 @@ def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
 
 
 def address_of(url: str, keep_www: bool = False, keep_slash: bool = False) -> tuple[str, str]:
-    """Host, and the address without query and fragment, by which URLs are compared."""
+    """Host, and the address without scheme, query and fragment, by which URLs are compared.
+
+    http and https at their own ports name one page.
+    """
     try:
         parts = split_url(url)
     except MalformedURL:
         return "", url.partition("#")[0].partition("?")[0]
     host = parts.host if keep_www else parts.host.removeprefix("www.")
     path = parts.target.partition("?")[0]
-    return host, f"{parts.scheme}://{host}:{parts.port}{path if keep_slash else path.rstrip('/')}"
+    port = "" if parts.port == DEFAULT_PORTS[parts.scheme] else f":{parts.port}"
+    return host, f"//{host}{port}{path if keep_slash else path.rstrip('/')}"
 
 
 MAX_TITLE = 200
