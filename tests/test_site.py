@@ -52,8 +52,8 @@ def files_of(page: str) -> list[tuple[str, str]]:
 
 def typed_in(page: str, *about: str) -> list[list[str]]:
     """The commands of a page that name one of `about`."""
-    blocks = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
+    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = [line for kind, block in blocks if not kind for line in block.splitlines()]
     return [
         shlex.split(line)
         for line in lines
@@ -79,6 +79,8 @@ def test_quickstart_works_as_typed(tmp_path: Path) -> None:
             for words in typed
         ]
     assert "rubrics" in said[1] and "312 metres" in said[2]
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", QUICKSTART, re.MULTILINE | re.DOTALL)
+    assert shown in said[1]
 
 
 def test_own_protocol_works_as_typed(tmp_path: Path) -> None:

@@ -69,7 +69,9 @@ def said_of_lost(every: Sequence[Account]) -> Iterator[str]:
     urls = [url for one in every for url in one.urls_unused]
     if marks:
         yield f"{plural(len(marks), 'mark leads', 'marks lead')} nowhere: {_examples(marks)}"
-    if urls:
+    if urls and not any(one.marks for one in every):
+        yield f"sources are listed, but no mark in the text cites them: {_examples(urls)}"
+    elif urls:
         yield f"no statement cites {plural(len(urls), 'address', 'addresses')}: {_examples(urls)}"
 
 
