@@ -32,6 +32,7 @@ from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.absent import absent_pages
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
+from adjudge.engine.runs.constant import ConstantVerdicts
 from adjudge.engine.runs.course import Course
 from adjudge.engine.runs.gold import lacking_gold
 from adjudge.engine.runs.pulse import Reading
@@ -183,11 +184,12 @@ class _Ledger:
         self._efforts = Efforts()
         self._failures = Failures()
         self._unread = UnreadPages()
+        self._constant = ConstantVerdicts()
 
     @property
     def steps(self) -> list[Progress]:
         """What takes in every scorecard."""
-        return [self._efforts.take, self._failures.take, self._unread.take]
+        return [self._efforts.take, self._failures.take, self._unread.take, self._constant.take]
 
     def close(self, record: RunRecord, counts: Counts, stopped: Resolution | None) -> RunRecord:
         """The record of the run, which has finished."""
@@ -200,6 +202,7 @@ class _Ledger:
             effort=self._efforts.result(),
             failures=self._failures.result(),
             unread=self._unread.result(),
+            constant=self._constant.result(),
             from_store=counts.from_store,
             from_judge=counts.from_judge,
             stopped=stopped,

@@ -15,6 +15,7 @@ from adjudge.engine.config.redaction import masked, without_logins
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.runs.constant import Constant
 from adjudge.engine.runs.pulse import alive, last_pulse
 from adjudge.engine.runs.unread import Unread
 from adjudge.fetchers.files import write_whole
@@ -402,7 +403,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took, `effort` by
     protocol what judging them took.
     `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
-    file would have held its gold.
+    file would have held its gold, `constant` what the judge said every time.
     `revisions` are the commits that were read of data sets of the Hub, by address; `commit` is that of the checkout
     which the run was started in, with `-dirty` behind it where files were changed, "" outside one.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
@@ -440,6 +441,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
     failures: tuple[Failure, ...] = ()
     unread: tuple[Unread, ...] = ()
+    constant: dict[str, Constant] = {}
     lacking: dict[str, str] = {}
     recorded: str = ""
     revisions: dict[str, str] = {}

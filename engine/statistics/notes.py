@@ -194,6 +194,11 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
             if related:
                 family = ", ".join(related)
                 yield f"the judge {judge.name} is from the same family as {family}: it may favour its own"
+        for protocol, constant in record.constant.items():
+            yield (
+                f"{protocol}: all {constant.verdicts:,} verdicts are the same ({constant.said}): the reports do not "
+                "differ in what is asked, or the judge says the same to everything; adjudge judge tests it"
+            )
 
 
 def _costing(records: Sequence[RunRecord]) -> Iterator[str]:
