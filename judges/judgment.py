@@ -7,7 +7,7 @@ before a run relies on it: the smallest question, and what its reply shows about
 
 import re
 from collections.abc import Iterable
-from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -21,6 +21,7 @@ __all__ = [
     "THINKING_TOKENS",
     "Asked",
     "Combination",
+    "FromEnvironment",
     "Judge",
     "JudgeIdentity",
     "JudgeReason",
@@ -85,6 +86,12 @@ def looks_random(secret: str) -> bool:
         return True
     pieces = _PIECE.findall(secret) if len(secret) >= _SHORTEST_SECRET else []
     return any(len(_SWITCH.findall(piece)) > 1 for piece in pieces)
+
+
+class FromEnvironment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value that stands in the environment, in the variable `env`."""
+
+    env: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 
 
 class Redaction:

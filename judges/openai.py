@@ -210,8 +210,7 @@ class Trial:
 
     async def _verdict(self) -> Verdict:
         form = self._requests.tried(self._question, json_schema(_Hidden, 0, False))
-        if self._server.lacks_key:
-            name = self._server.key_name
+        if (name := self._server.lacks) is not None:
             return self._bad("unusable", f"the environment variable {name} is not set; set it to its key")
         constrained = form.constrained and not self._config.free_text
         received = await self._ask(form, constrained)

@@ -35,7 +35,15 @@ from adjudge.judges.completions import (
     models,
 )
 from adjudge.judges.errors import JudgeError
-from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, JudgeReason, Omitted, Redaction, shown_url
+from adjudge.judges.judgment import (
+    KEY_VARIABLE,
+    THINKING_TOKENS,
+    FromEnvironment,
+    JudgeReason,
+    Omitted,
+    Redaction,
+    shown_url,
+)
 
 ADDRESSES_S = 60.0  # that the addresses of the host's name are kept
 IDLE_S = 15.0  # then a connection may be dead without a word: routers forget it
@@ -369,6 +377,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     - `url` is the API's base, like `http://127.0.0.1:8000/v1`.
     - `api_key_env` names the environment variable that holds the key; without it, no authorisation is sent.
+    - `headers` are sent with every request; a value may stand in the environment.
     - `revision` and `quantization` tell apart models of the same name.
     - `max_in_flight` requests are open at once.
     - `connect_timeout_s` bounds connecting, `timeout_s` a request from sending to the last byte. Waiting for
@@ -385,6 +394,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     model: str
     api_key_env: str = KEY_VARIABLE
+    headers: Mapping[str, FromEnvironment | str] = {}
     revision: str = ""
     quantization: str = ""
     max_in_flight: int = 256
@@ -437,6 +447,14 @@ def backoff(first_s: float, attempt: int) -> float:
     return random.uniform(0.0, min(MAX_BACKOFF_S, first_s * 2**attempt))
 
 
+def _from_environment(variable: str) -> str:
+    """The value of an environment variable, "" if it is not set. Raises JudgeError if no header can hold it."""
+    value = os.environ.get(variable, "").strip()
+    if not (value.isascii() and value.isprintable()):
+        raise JudgeError(f"environment variable {variable}: contains characters that are invalid in a key")
+    return value
+
+
 class Server:
     """The server of `config`. `where` names it in messages, `key_name` the environment variable of its key.
 
@@ -460,16 +478,18 @@ class Server:
                 f"judge url on {url.host}: remove the credentials and put the key into the environment"
             )
         self.url = (url / "chat" / "completions").with_query(url.query)
-        key = os.environ.get(config.api_key_env, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise JudgeError(
-                f"environment variable {config.api_key_env}: contains characters that are invalid in a key"
-            )
-        self._key = key
+        self._key = _from_environment(config.api_key_env)
+        given = {
+            name: value if isinstance(value, str) else _from_environment(value.env)
+            for name, value in config.headers.items()
+        }
         self._config = config
         self._answers = 0
         self._rests_until = 0.0
-        self.redacted = Redaction(self._key, (self.url.query_string, *self.url.query.values()))
+        secrets = (
+            given[name] for name, value in config.headers.items() if isinstance(value, FromEnvironment)
+        )
+        self.redacted = Redaction(self._key, (*secrets, self.url.query_string, *self.url.query.values()))
         headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip, deflate",
@@ -477,6 +497,8 @@ class Server:
         }
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
+        ours = {name.lower(): name for name in headers}
+        headers |= {ours.get(name.lower(), name): value for name, value in given.items() if value}
         self._connections = Connections(
             self.url,
             headers,
@@ -491,9 +513,12 @@ class Server:
         return bool(self._key)
 
     @property
-    def lacks_key(self) -> bool:
-        """Whether a variable was named for the key, and is not set."""
-        return not self._key and self.key_name != KEY_VARIABLE
+    def lacks(self) -> str | None:
+        """A variable that was named for the key or a header, and is not set."""
+        if not self._key and self.key_name != KEY_VARIABLE:
+            return self.key_name
+        named = (one.env for one in self._config.headers.values() if isinstance(one, FromEnvironment))
+        return next((name for name in named if not _from_environment(name)), None)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -135,6 +135,21 @@ def test_changed_requests_are_other_questions():
         ({"omit": "seed"}, "judge.omit"),
         ({"api_key_env": "sk-not-a-name"}, "judge.api_key_env"),
         ({"requests_per_minute": 0}, "judge.requests_per_minute"),
+        (
+            {"headers": {"api-key": "0123"}},
+            "headers: the value of api-key belongs into the environment; write {env: VARIABLE}",
+        ),
+        (
+            {"headers": {"X-Title": "Bearer abcdef123456"}},
+            "headers: the value of X-Title belongs into the environment",
+        ),
+        (
+            {"headers": {"Host": "other.example"}},
+            "judge: headers: Host: every request has its own; leave it out",
+        ),
+        ({"headers": {"X-Title": "a\r\nHost: b"}}, "judge.headers"),
+        ({"headers": {"a b": "c"}}, "judge.headers"),
+        ({"headers": {"api-key": {"env": "A", "value": "sk-not"}}}, "judge.headers"),
     ],
 )
 def test_unusable_option_of_a_judge_is_named(tmp_path, capsys, options, said):
@@ -145,6 +160,33 @@ def test_unusable_option_of_a_judge_is_named(tmp_path, capsys, options, said):
 def test_embedded_judge_takes_no_request(tmp_path, capsys):
     code, _, error = run(capsys, "plan", world(tmp_path, judge={"backend": "lexical", "omit": ["seed"]}))
     assert code == 2 and "need backend openai" in one_line(error)
+
+
+async def test_headers_are_sent_and_their_values_hidden(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("VENDOR_HEADER", "header-c4n4ry-0123")
+    headers = {"Api-Key": {"env": "VENDOR_HEADER"}, "X-Title": "reports"}
+
+    async def fault(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+        if call.is_probe or call.hash[0] < 128:
+            return None
+        return refused(404, f"who is {call.http.headers['api-key']}?")
+
+    async with MockOpenAI(fault) as mock:
+        config = world(tmp_path, judge=judged(mock.url, headers=headers))
+        code, out, error = await asyncio.to_thread(run, capsys, "evaluate", config)
+        got = mock.last.http.headers
+        assert (got["Api-Key"], got["X-Title"]) == ("header-c4n4ry-0123", "reports")
+    assert code in (0, 3) and "c4n4ry" not in out + error
+    written = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert written and not any(b"c4n4ry" in file.read_bytes() for file in written)
+
+
+async def test_variable_of_a_header_that_is_not_set_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("VENDOR_HEADER", raising=False)
+    async with MockOpenAI() as mock:
+        config = world(tmp_path, judge=judged(mock.url, headers={"api-key": {"env": "VENDOR_HEADER"}}))
+        code, _, error = await asyncio.to_thread(run, capsys, "evaluate", config)
+    assert code == 1 and "the environment variable VENDOR_HEADER is not set" in one_line(error)
 
 
 async def test_missing_key_is_named_before_the_run(tmp_path, capsys, monkeypatch):

@@ -9,10 +9,17 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from adjudge.engine.config.redaction import credentials, keep_secret
+from adjudge.engine.config.redaction import credentials, keep_secret, named_credentials
 from adjudge.engine.config.settings import ConfigError, Count, Seconds
 from adjudge.engine.errors import nearest
-from adjudge.judges.judgment import KEY_VARIABLE, THINKING_TOKENS, Combination, Omitted, Scoring
+from adjudge.judges.judgment import (
+    KEY_VARIABLE,
+    THINKING_TOKENS,
+    Combination,
+    FromEnvironment,
+    Omitted,
+    Scoring,
+)
 from adjudge.scoring.contract.protocol import PublishedCalls, ScoringProtocol, ShowsMedia
 
 __all__ = ["PATIENCE_S", "Bench", "JudgeConfig", "Seat", "check_names", "rooted_judge"]
@@ -20,10 +27,28 @@ __all__ = ["PATIENCE_S", "Bench", "JudgeConfig", "Seat", "check_names", "rooted_
 Medium = Literal["image", "audio", "video"]
 EnvironmentName = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9_]{0,99}$")]
 
+HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
+HeaderValue = Annotated[str, msgspec.Meta(pattern=r"^[ -~]{0,2000}$")]
+
 PATIENCE_S = 1800.0
 _SENT = frozenset(get_args(Omitted))
 _NEVER_ADDED = frozenset({"model", "messages", "stream", "n"})
 _HEADERS = frozenset({"extra_headers", "headers"})
+
+
+# Those of the connection itself.
+_OUR_HEADERS = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +73,8 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Engines on a cluster (`vllm`)."""
     api_key_env: EnvironmentName = KEY_VARIABLE
     """The environment variable that holds the server's key."""
+    headers: dict[HeaderName, FromEnvironment | HeaderValue] = {}
+    """Sent with every request, beside the key: `{NAME: {env: VARIABLE}}`, or a value that is no secret."""
     request: dict[str, Any] = {}
     """Added to the body of every request."""
     omit: list[Omitted] = []
@@ -91,8 +118,19 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             if name in _NEVER_ADDED or (name in _SENT and name not in self.omit):
                 fix = f"add {name} to omit: first" if name in _SENT else "leave it out"
                 raise ValueError(f"request: {name}: every request has its own; {fix}")
-        if (self.request or self.omit) and self.backend != "openai":
-            raise ValueError("request: and omit: need backend openai, which sends requests; leave them out")
+        for name, value in self.headers.items():
+            if name.lower() in _OUR_HEADERS:
+                raise ValueError(f"headers: {name}: every request has its own; leave it out")
+            if isinstance(value, FromEnvironment):
+                keep_secret(value.env)
+            elif next(named_credentials({name: value}, "headers"), None) is not None:
+                raise ValueError(
+                    f"headers: the value of {name} belongs into the environment; write {{env: VARIABLE}} for it"
+                )
+        if (self.request or self.omit or self.headers) and self.backend != "openai":
+            raise ValueError(
+                "request:, omit: and headers: need backend openai, which sends requests; leave them out"
+            )
 
     @property
     def expects(self) -> bool:

@@ -259,6 +259,7 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) 
         retries=config.retries,
         timeout_s=config.timeout_s,
         media=tuple(config.media),
+        headers=config.headers,
         request=config.request,
         omit=tuple(config.omit),
         free_text=free_text,
