@@ -25,7 +25,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.flags import Said as Report
-from adjudge.engine.rewards.reward import Conversation, Reward, as_items
+from adjudge.engine.rewards.reward import Conversation, Reward, as_items, settled
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, NoReward
 from adjudge.engine.viewer.data.passages import nearest, said_at
 from adjudge.judges import Question
@@ -344,7 +344,8 @@ def check_request(drawn: tuple[str, bytes]) -> None:
     for reward in (rewards, rewards[::-1]):
         for on_failure in ("none", Constant(0.0)):
             try:
-                assert msgspec.json.encode(dialect.reply(raw, reward, on_failure))
+                values = [settled(one, on_failure) for one in reward]
+                assert msgspec.json.encode(dialect.reply(raw, reward, values))
             except NoReward:
                 assert on_failure == "none"
 

@@ -235,7 +235,7 @@ async def test_runs_by_different_judges_say_so_per_protocol(tmp_path):
     ("judges", "said"),
     [
         ({"rubric": "lexical"}, "judges: unknown protocol or medium 'rubric'; use 'rubrics'"),
-        ({"picture": "lexical"}, "judges: unknown protocol or medium 'picture'; use "),
+        ({"picture": "lexical"}, "judges: unknown protocol or medium 'picture'; there are "),
         ({"imgae": "lexical"}, "judges: unknown protocol or medium 'imgae'; use 'image'"),
         ({"dr3": "oracle"}, "judges.dr3: unknown judge 'oracle'"),
         ({"dr3": {"backend": "oracle"}}, "judges[...].backend"),

@@ -40,7 +40,7 @@ SAID = {
     "healthbench": {"met", "unmet"},
     "livedrbench": {"matched", "unmatched", "points", "note"},
     "liveresearchbench": {"met", "unmet", "points", "problem"},
-    "quickstart": {"points", "supported", "unsupported", "unknown", "unreachable", "missing"},
+    "quickstart": {"points", "supported", "unsupported", "unknown", "unreachable", "missing", "note"},
     "researchrubrics": {"met", "partly", "unmet"},
     "rigorous": {"met", "partly", "unmet", "points", "note"},
     "rubrics": {"met", "partly", "unmet"},

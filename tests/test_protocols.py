@@ -46,6 +46,7 @@ COUNTS = {
         "e_cit",
         *("pairs", "supported", "unsupported", "unknown", "unreachable", "unscored", "judged", "cited"),
         *("statements", "addresses", "distinct_pages", "echoes", "citations_per_statement"),
+        *("marks", "disputed"),
     ),
     "race": ("total", "injections", "hidden"),
 }
@@ -62,7 +63,9 @@ def test_metrics_are_shown_as_the_papers_show_them(name: str) -> None:
     metrics = protocol_named(name).metrics
     assert [metric.name for metric in metrics if metric.headline] == HEADLINES[name]
     for metric in metrics:
-        counts = metric.name == "read" or metric.name.startswith(COUNTS.get(name, ("no such name",)))
+        counts = metric.name in ("read", "lost") or metric.name.startswith(
+            COUNTS.get(name, ("no such name",))
+        )
         assert metric.scale == (100 if name in IN_PER_CENT and not counts else 1), metric.name
 
 

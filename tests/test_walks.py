@@ -20,11 +20,21 @@ REPEATED = {
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
     "engine/store/place:Place._opened": "so is its file",
     "engine/store/place:StoredFile.__init__": "as before",
+    "judges/lexical:remembered.<locals>.wrap.<locals>.call": "what is kept of a text is looked up",
     "engine/store/journal:writer_of": "a journal is listed, then taken in",
 }
 REPEATED_IN = {
     # The index of a snapshot is checked before a run begins, and read where pages are read, maybe on another machine.
-    "report": {"fetchers/urls:normalise_url"},
+    # A report's text is read when files are listed, and again when its turn comes.
+    "report": {"fetchers/urls:normalise_url", "engine/formats/thoughts:parted"},
+    # Addresses are read from the marks; what is counted of them is found without what that reader knows.
+    "URL": {
+        "fetchers/urls:normalise_url",
+        "scoring/text/citation_marks:_literal",
+        "scoring/text/citation_marks:_trimmed",
+        "scoring/text/citation_marks:clean_url",
+        "scoring/text/citations:url_key",
+    },
     # A flag of the rollout and a count of RACE: either may be there without the other.
     # What a reader does not see is taken from what the judge is shown, and flagged in what the rollout wrote. Flags
     # compare different words.

@@ -56,7 +56,6 @@ _DECODER = msgspec.json.Decoder(Logged)
 _DECIDES = (
     "metric",
     "weights",
-    "strict",
     "clip",
     "penalties",
     "length",

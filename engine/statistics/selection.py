@@ -419,6 +419,7 @@ _FIRST = {
     "media_unsupported": "choose a judge that takes such media",
     "deadline": "allow more time",
     "worker_died": "give the workers more memory",
+    "server_unreachable": "start the server of rewards or correct its address",
     "network_unavailable": "connect to the network",
     "page_deferred": "",
     "page_rate_limited": "wait a while",
