@@ -92,6 +92,7 @@ class FromEnvironment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A value that stands in the environment, in the variable `env`."""
 
     env: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+    """The variable's name."""
 
 
 class Redaction:
