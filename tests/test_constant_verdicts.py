@@ -55,7 +55,7 @@ def test_order_and_cards_make_no_difference(outcomes: list[Outcome], size: int) 
     assert found(cards) == found(cards[::-1]) == expected
 
 
-@pytest.mark.parametrize(("said", "told"), [("Kite {} is red.", False), ("Kites.", True)])
+@pytest.mark.parametrize(("said", "told"), [("Kite {} is red.", False), ("Nothing.", True)])
 def test_run_notes_a_judge_that_says_one_thing(said: str, told: bool, tmp_path: Path) -> None:
     tasks = [
         {"id": str(n), "prompt": "?", "gold": {"rubrics": [{"criterion": f"Kite {n} is red.", "points": 1}]}}

@@ -377,22 +377,3 @@ def test_figures_are_made_once_for_equal_criteria():
         card = asyncio.run(score_case(protocol, case(sixty(), text), DirectTools(LexicalJudge())))
         assert list(card.scores) == [metric.name for metric in protocol.metrics_of(case(sixty()))]
     assert len(made) == 1
-
-
-@pytest.mark.parametrize(
-    ("said", "points"),
-    [
-        ("The lighthouse of Skarn is 47 metres high.", 1),
-        ("The lighthouse of Skarn is 74 metres high.", 0),
-        ("The lighthouse of Skarn is many metres high.", 0),
-        ("The 1,047 steps of the lighthouse of Skarn are 47.0 metres high.", 1),
-    ],
-)
-def test_embedded_judge_wants_the_figures_of_a_criterion(said: str, points: int) -> None:
-    question = RubricPoints(
-        context=Context.of(report=said),
-        task="Tell me of it.",
-        criterion="Says that the lighthouse of Skarn is 47 metres high.",
-        values=(0, 1),
-    )
-    assert question.lexical().points == points

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
-from adjudge.judges.lexical import coverage, figures, rank, remembered, sentences, terms
+from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
 from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
@@ -162,16 +162,9 @@ class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
 
 
 def lexical_level(criterion: str, report: str, levels: int) -> int:
-    """The level, from 0, that the embedded judge gives: by the criterion's words that `report` uses.
-
-    It is no higher than the share of the criterion's figures that the report has.
-    """
+    """The level, from 0, that the embedded judge gives: by the criterion's words that `report` uses."""
     seen = coverage(terms(_OF_RUBRICS.sub(" ", criterion)), _vocabulary(report))
-    level = rank(seen, tuple(_SEEN + (1 - _SEEN) * step / (levels - 1) for step in range(levels - 1)))
-    stated = figures(criterion)
-    if not stated:
-        return level
-    return min(level, int((levels - 1) * len(stated & _figures(report)) / len(stated)))
+    return rank(seen, tuple(_SEEN + (1 - _SEEN) * step / (levels - 1) for step in range(levels - 1)))
 
 
 def quoted(criterion: str, report: str) -> str:
@@ -184,11 +177,6 @@ def quoted(criterion: str, report: str) -> str:
 @lru_cache(maxsize=64)
 def _vocabulary(text: str) -> frozenset[str]:
     return frozenset(terms(text))
-
-
-@lru_cache(maxsize=64)
-def _figures(text: str) -> frozenset[float]:
-    return figures(text)
 
 
 @remembered(_KEPT_CHARS)
