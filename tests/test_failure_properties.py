@@ -240,7 +240,8 @@ def test_no_failure_ever_raises_the_number_that_ranks(
             continue
         was, now = worst_of(metric, before), worst_of(metric, after)
         if metric.name == "judged":  # below the line: more of them is worse
-            was, now = (-(card.bounds_of(metric).high or 0.0) for card in (before, after))
+            most = (card.bounds_of(metric).high for card in (before, after))
+            was, now = (-math.inf if high is None else -high for high in most)
         sign = -1 if metric.lower_is_better else 1
         assert sign * now <= sign * was + 1e-9, (metric.name, was, now)
     if protocol.name == "fact":
