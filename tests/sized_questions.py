@@ -1,6 +1,6 @@
 """Questions whose answers are a few tokens, or hundreds, about reports of any length: for tests with a real model."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -30,6 +30,18 @@ class Long(Question[Essay], frozen=True, kw_only=True):
     prompt = "probe"
     answer = Essay
     topic: str = ""
+
+
+class Ready(Answer, frozen=True, kw_only=True):
+    analysis: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    ready: Literal["yes", "no"]
+
+
+class Check(Question[Ready], frozen=True, kw_only=True):
+    """A question with an analysis that may be shortened."""
+
+    prompt = "probe"
+    answer = Ready
 
 
 def report(name: str, repeats: int = 40) -> Context:

@@ -3,32 +3,22 @@
 import asyncio
 import json
 import time
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import msgspec
 import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engine.evaluation.gate import Gate, Patience, RunTrust
-from adjudge.judges import Answer, Asked, Context, Question, Reply
+from adjudge.judges import Asked, Context, Reply
 from adjudge.judges.completions import asked_wait, is_spent
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from tests.mock_openai import Call, Fault, MockOpenAI, refused
-
-
-class Verdict(Answer, frozen=True, kw_only=True):
-    analysis: Annotated[str, msgspec.Meta(max_length=300)] = ""
-    ready: Literal["yes", "no"]
-
-
-class Check(Question[Verdict], frozen=True, kw_only=True):
-    prompt = "probe"
-    answer = Verdict
+from tests.sized_questions import Check, Ready
 
 
 def judge_of(url: str, **options: Any) -> OpenAIJudge:
@@ -36,7 +26,7 @@ def judge_of(url: str, **options: Any) -> OpenAIJudge:
     return OpenAIJudge(config, PromptBook(), b"a secret")
 
 
-async def ask(judge: OpenAIJudge | Gate, page: str = "The sky is blue.") -> Reply[Verdict]:
+async def ask(judge: OpenAIJudge | Gate, page: str = "The sky is blue.") -> Reply[Ready]:
     return await judge.answer(Check(context=Context.of(page=page)), Asked(key=b"k" * 16))
 
 

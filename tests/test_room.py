@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,23 +10,14 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges import Answer, Asked, Context, Question, Reply
+from adjudge.judges import Asked, Context, Reply
 from adjudge.judges.completions import models
 from adjudge.judges.openai import OpenAIJudge, window_of
 from adjudge.judges.room import is_cut_short, room
 from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from tests.mock_openai import Call, Fault, MockOpenAI, completion, refused
-
-
-class Verdict(Answer, frozen=True, kw_only=True):
-    analysis: Annotated[str, msgspec.Meta(max_length=300)] = ""
-    ready: Literal["yes", "no"]
-
-
-class Check(Question[Verdict], frozen=True, kw_only=True):
-    prompt = "probe"
-    answer = Verdict
+from tests.sized_questions import Check, Ready
 
 
 def check(page: str = "The sky is blue.") -> Check:
@@ -38,7 +29,7 @@ def judge_of(url: str, **options: Any) -> OpenAIJudge:
     return OpenAIJudge(config, PromptBook(), b"a secret")
 
 
-async def ask(url: str, **options: Any) -> Reply[Verdict]:
+async def ask(url: str, **options: Any) -> Reply[Ready]:
     judge = judge_of(url, **options)
     try:
         return await judge.answer(check(), Asked(key=b"k" * 16))

@@ -103,6 +103,13 @@ main()
 """
 
 
+def files_of(process: "subprocess.Popen[str]") -> int:
+    """How many files a process has open."""
+    with contextlib.suppress(FileNotFoundError):
+        return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+    return 0
+
+
 class Worker:
     """A process that does one KIND of work, and what it has acknowledged."""
 
@@ -123,9 +130,7 @@ class Worker:
     @property
     def files(self) -> int:
         """How many files it has open."""
-        with contextlib.suppress(FileNotFoundError):
-            return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
-        return 0
+        return files_of(self._process)
 
     def killed(self) -> set[str]:
         """Kill it; the rows that it had put."""
@@ -166,9 +171,7 @@ class Server:
     @property
     def files(self) -> int:
         """How many files it has open."""
-        with contextlib.suppress(FileNotFoundError):
-            return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
-        return 0
+        return files_of(self._process)
 
     def killed(self) -> set[str]:
         """Kill it; no row of the tables that others write is its own."""

@@ -6,7 +6,7 @@ import pytest
 
 from adjudge.engine.formats.dataset import InputFile
 from adjudge.engine.formats.own import read
-from adjudge.engine.formats.thoughts import parted
+from adjudge.scoring.text.thoughts import parted
 
 
 @pytest.mark.parametrize(

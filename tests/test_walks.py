@@ -26,7 +26,7 @@ REPEATED = {
 REPEATED_IN = {
     # The index of a snapshot is checked before a run begins, and read where pages are read, maybe on another machine.
     # A report's text is read when files are listed, and again when its turn comes.
-    "report": {"fetchers/urls:normalise_url", "engine/formats/thoughts:parted"},
+    "report": {"fetchers/urls:normalise_url", "scoring/text/thoughts:parted"},
     # Addresses are read from the marks; what is counted of them is found without what that reader knows.
     "URL": {
         "fetchers/urls:normalise_url",

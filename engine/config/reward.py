@@ -19,6 +19,7 @@ from adjudge.fetchers.page import PageReason
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import ASKED_FOR, CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
+from adjudge.scoring.text.thoughts import THOUGHTS
 
 __all__ = [
     "LAST_STEP",
@@ -116,7 +117,7 @@ Marker = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class ReportRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What counts as the report of a rollout: its last assistant turn, without the blocks named here by their tags."""
 
-    thinking: tuple[Tag, ...] = ("think", "thinking", "thought", "reasoning")
+    thinking: tuple[Tag, ...] = THOUGHTS
     """Tags of what the policy thinks."""
     calls: tuple[Tag, ...] = (
         "tool_call",

@@ -25,9 +25,9 @@ from adjudge.engine.formats.dataset import (
 )
 from adjudge.engine.formats.input_files import TABLES
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.formats.thoughts import parted
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import NULL, Report, Task
+from adjudge.scoring.text.thoughts import parted
 
 _USUAL = "en"  # the language of a task that does not say, as files of tasks are documented
 

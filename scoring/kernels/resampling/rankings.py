@@ -75,19 +75,25 @@ def rankings(estimates: Floats, means: Floats, threads: int | None = None) -> Ra
 
 
 @compiled
+def _sink(values: Floats, systems: Integers, start: int, floor: int) -> int:
+    """Moves the value at `start`, with its system, before all lesser ones from `floor` on; over how many it went."""
+    value, system = values[start], systems[start]
+    place = start
+    while place > floor and values[place - 1] < value:
+        values[place] = values[place - 1]
+        systems[place] = systems[place - 1]
+        place -= 1
+    values[place] = value
+    systems[place] = system
+    return start - place
+
+
+@compiled
 def _insert(values: Floats, systems: Integers, floors: Integers) -> int:
     """Sorts `values` downwards, with `systems`; none passes below its floor. Returns the number of exchanges."""
     exchanges = 0
     for start in range(1, values.size):
-        value, system, floor = values[start], systems[start], floors[start]
-        place = start
-        while place > floor and values[place - 1] < value:
-            values[place] = values[place - 1]
-            systems[place] = systems[place - 1]
-            place -= 1
-        values[place] = value
-        systems[place] = system
-        exchanges += start - place
+        exchanges += _sink(values, systems, start, floors[start])
     return exchanges
 
 
@@ -98,15 +104,7 @@ def _sort(values: Floats, systems: Integers, left_values: Floats, left_systems: 
     exchanges = 0
     for begin in range(0, n, _RUN):
         for start in range(begin + 1, min(begin + _RUN, n)):
-            value, system = values[start], systems[start]
-            place = start
-            while place > begin and values[place - 1] < value:
-                values[place] = values[place - 1]
-                systems[place] = systems[place - 1]
-                place -= 1
-            values[place] = value
-            systems[place] = system
-            exchanges += start - place
+            exchanges += _sink(values, systems, start, begin)
     width = _RUN
     while width < n:
         for begin in range(0, n - width, 2 * width):

@@ -6,9 +6,10 @@ mentions.
 
 import re
 
-__all__ = ["parted"]
+__all__ = ["THOUGHTS", "parted"]
 
-_THOUGHTS = ("think", "thinking", "thought", "reasoning")
+THOUGHTS = ("think", "thinking", "thought", "reasoning")
+"""The tags of what a model thinks."""
 _TOOLS = (
     "tool_call",
     "tool_calls",
@@ -18,7 +19,7 @@ _TOOLS = (
     "tool_output",
     "function_call",
 )
-_TAG = re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join((*_THOUGHTS, *_TOOLS))})>", re.IGNORECASE)
+_TAG = re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *_TOOLS))})>", re.IGNORECASE)
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 _BEFORE = 20
 
@@ -39,7 +40,7 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
         if opened and tag["slash"] and name == opened:
             aside.append(text[begin : tag.end()])
             opened, at = "", tag.end()
-        elif not opened and tag["slash"] and name in _THOUGHTS and not aside:
+        elif not opened and tag["slash"] and name in THOUGHTS and not aside:
             aside.append(text[: tag.end()])
             at = tag.end()
         elif not opened and not tag["slash"] and _begins_line(text, tag.start()):
