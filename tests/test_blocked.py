@@ -41,6 +41,8 @@ PLAIN = "The wall costs 900 million. The range is nine metres."
         ),
         ("As “Lagoons and Their Long Accounts” has it, the wall costs 900 million.", True),
         ("The wall costs 900 million [x](https://papers.example/lagoons-2). More.", False),
+        ("The wall costs 900 million [x](http://papers.example:8080/lagoons). More.", True),
+        ("The wall costs 900 million [x](http://papers.example). More.", False),
         ("The wall costs 900 million, says Marsh. More.", False),
         (PLAIN, False),
     ],

@@ -214,9 +214,9 @@ def _urls(text: str, handed: tuple[Citation, ...]) -> list[str]:
 
 
 def _place(url: str) -> str:
-    """Host and path of a URL, whether its scheme is http or https."""
+    """Host and path of a URL, whatever its port."""
     host, address = address_of(url)
-    return f"{host}/{address.partition('://')[2].partition('/')[2]}" if host else address
+    return f"{host}/{address.removeprefix('//').partition('/')[2]}" if host else address
 
 
 def _words(text: str) -> str:
