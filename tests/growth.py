@@ -37,6 +37,7 @@ from adjudge.scoring.text import (
     scan,
     seen,
     sentences,
+    thoughts,
 )
 from adjudge.scoring.text.cleaning import Clean
 
@@ -149,6 +150,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.scan.unquoted": scan.unquoted,
     "scoring.text.sentences.names_sources": sentences.names_sources,
     "scoring.text.sentences.tidy": sentences.tidy,
+    "scoring.text.thoughts.parted": thoughts.parted,
     "scoring.text.markup.plain": markup.plain,
     "scoring.text.citation_marks.compatible": citation_marks.compatible,
     "scoring.text.citation_marks.cut": lambda text: citation_marks.cut(text, 3_000),
