@@ -169,6 +169,10 @@ BESIDE = {
         f"# The river\n\nThe mill grinds oats. ([Mill]({MILL})) Barges carry ninety tonnes. ([Barges]({BARGES}), "
         f"[Weights]({WEIGHTS})) No bridge crosses the river.\n"
     ),
+    "sentences that are links": (
+        f"# The river\n\n## Banks\n\n- [The mill grinds oats for the valley]({MILL})\n\n## Water\n\n1. [Barges carry "
+        f"ninety tonnes a day]({BARGES}) [(also)]({WEIGHTS})\n2. No bridge crosses the river.\n"
+    ),
     "list on one line": _NUMBERS + f"References: [1] {MILL} [2] {BARGES} [3] {WEIGHTS}\n",
 }
 FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML | BESIDE

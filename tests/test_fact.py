@@ -187,8 +187,11 @@ async def test_fetch_off_asks_nothing_about_pages() -> None:
     card = await score_case(Fact(pages=False), case(), tools)
     assert {type(question) for question in tools.questions} == {CitedBy}
     assert tools.urls == []
-    [line] = card.evidence
-    assert line.what.startswith("4 statements on 3 pages, not read: fetch is off")
+    note, *lines = card.evidence
+    assert note.what.startswith("4 statements on 3 pages, not read: fetch is off")
+    assert sorted(line.url for line in lines) == sorted([A, A, B, C])
+    assert {(line.outcome.kind, line.reason) for line in lines} == {("missing", "pages_off")}
+    near(card, pairs=4, unscored=4, statements=3, read=None, distinct_pages=None)
     assert (card.scores["c_acc"], card.reasons["c_acc"]) == (None, "pages_off")
     assert (card.bounds["c_acc"], card.scores["cited"]) == (Bounds(0, 1, 0, 4), 1)
     uncited = await score_case(Fact(pages=False), case("No source at all here."), tools)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.text.citations import cited, parse
 from adjudge.scoring.text.cleaning import clean_report
-from tests.citation_forms import FORMS, NO_CITATIONS, NUMBERS_AND_LISTS, PAIRS, RESIDUE
+from tests.citation_forms import FORMS, MILL, NO_CITATIONS, NUMBERS_AND_LISTS, PAIRS, RESIDUE, WEIGHTS
 
 STATEMENTS = ("The mill grinds oats", "Barges carry ninety tonnes", "No bridge crosses the river")
 BASIC = NUMBERS_AND_LISTS["numbers in brackets"]
@@ -31,6 +31,42 @@ def test_cleaned_form_is_the_report_without_its_sources(form: str) -> None:
     cleaned = clean_report(FORMS[form])
     assert all(statement in cleaned for statement in STATEMENTS)
     assert "example" not in cleaned and "ledger" not in cleaned
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if "behind the full stop" in name])
+def test_links_behind_the_full_stop_are_not_in_the_fact(form: str) -> None:
+    facts = {triplet.fact for triplet in parse(FORMS[form]).triplets}
+    assert facts == {"The mill grinds oats.", "Barges carry ninety tonnes."}
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (f"Sales rose to approx. [3 million tonnes]({MILL})", "Sales rose to approx. [3 million tonnes]"),
+        (f"Oats are ground at [the old mill]({MILL}).", "Oats are ground at [the old mill]."),
+        (f"Oats are ground there! [Mill 46]({MILL})", "Oats are ground there!"),
+        (f"燕麦在那里磨。（来源：[磨坊 46]({MILL})）", "燕麦在那里磨。"),
+        (f"| Valley | Oats are ground. [Mill 46]({MILL}) |", "Valley, Oats are ground."),
+    ],
+)
+def test_link_in_a_sentence_is_part_of_it(text: str, fact: str) -> None:
+    assert [triplet.fact for triplet in parse(text).triplets] == [fact]
+
+
+_LINKS = f"- [The old mill on the long river]({MILL})\n- [Book of all the weights there are]({WEIGHTS})\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# The river\n\nThe mill grinds oats.\n\n## Where to look\n\n{_LINKS}",
+        f"# The river\n\n## Further reading\n\n{_LINKS}- Ask the miller for the rest of it.\n",
+        f"# The river\n\n## Banks\n\nThe mill grinds oats.\n\n{_LINKS}\n## Water\n\nBarges are slow.\n\n{_LINKS}",
+        f"# The river\n\n## Banks\n\n- [Mill]({MILL})\n\n## Water\n\n- [Weights]({WEIGHTS})\n- Barges are slow.\n",
+    ],
+)
+def test_lists_of_links_state_nothing(text: str) -> None:
+    assert parse(text).triplets == ()
 
 
 @pytest.mark.parametrize("sentence", NO_CITATIONS)

@@ -18,7 +18,8 @@ A pair is one statement and one URL; without an answer it is missing on its own,
 
 The lowest `c_acc_code` also counts unknown pairs: a report that cites pages without content gains nothing.
 
-With `pages` off (the run's `fetch: {mode: off}`) nothing is asked about pages, and every pair is missing.
+With `pages` off (the run's `fetch: {mode: off}`) nothing is asked about pages: the pairs are listed and counted, each
+statement and URL once word for word, and all of them are missing.
 
 Beside the figures stand what they rest on: pairs whose page was read, distinct pages by where they ended and by their
 text, the addresses that led there, pages that hold little but the report's own sentences (echoes), distinct statements;
@@ -83,6 +84,7 @@ __all__ = [
     "citation_accuracy",
     "code_scores",
     "evidence_of",
+    "evidence_of_unread",
     "group_by_url",
     "kept_statements",
     "known_accuracy",
@@ -346,8 +348,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         found = _beside(await aside(account, storable(case.report.text), case.report.citations), triplets)
         by_marks, notes = found.counts, list(found.notes())
         if not self.pages:
-            pairs = [pair for group in groups for pair in unmerged(group, "pages_off")]
-            evidence = [*unread(groups), *notes]
+            pairs = unread(groups)
+            evidence = [*evidence_of_unread(pairs), *notes]
             return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks, evidence)
         report = Runs(triplet.fact for triplet in triplets)
         checked = await asyncio.gather(
@@ -557,10 +559,16 @@ def _line(pair: Pair) -> Evidence:
     )
 
 
-def unread(groups: Sequence[Group]) -> Iterator[Evidence]:
-    """One line in place of the pairs of a report whose pages are not read."""
-    if groups:
-        facts = sum(len(group.facts) for group in groups)
-        what = f"{plural(facts, 'statement')} on {plural(len(groups), 'page')}, not read: "
+def unread(groups: Sequence[Group]) -> list[Pair]:
+    """The pairs of a report whose pages are not read: those equal word for word once."""
+    return [Pair(fact, group.url, None, "pages_off") for group in groups for fact in distinct(group.facts)]
+
+
+def evidence_of_unread(pairs: Sequence[Pair]) -> Iterator[Evidence]:
+    """A note that pages are not read, and a line for each pair."""
+    if pairs:
+        pages = len({pair.url for pair in pairs})
+        what = f"{plural(len(pairs), 'statement')} on {plural(pages, 'page')}, not read: "
         what += "fetch is off; set fetch: mode: to read them"
-        yield Evidence(what=what, outcome=MISSING, reason="pages_off")
+        yield Evidence(what=what, outcome=Outcome("note"))
+    yield from map(_line, pairs)

@@ -38,6 +38,7 @@ from adjudge.scoring.deepresearch_bench.fact import (
     Pair,
     Seen,
     evidence_of,
+    evidence_of_unread,
     unmerged,
     unread,
     values_of,
@@ -358,8 +359,9 @@ class PublishedFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             return Scorecard.of(self.name, case, values)
         groups = _grouped(cited)
         if not self.pages and self.scraped is None:
-            pairs = [pair for group in groups for pair in unmerged(group, "pages_off")]
-            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), unread(groups))
+            pairs = unread(groups)
+            evidence = list(evidence_of_unread(pairs))
+            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)), evidence)
         report = Runs(one.fact for one in cited)
         checked = await asyncio.gather(*(self._checked(group, report, case, tools) for group in groups))
         pairs = [pair for found in checked for pair in found]

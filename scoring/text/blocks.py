@@ -37,14 +37,16 @@ _BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)([^*_]{1,60})(?:\*\*|__)\s*[:：]?\s
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """Which lines of a report are reference lists or name sources, and whether its marks stand in square brackets.
+    """Which lines of a report are reference lists or name sources, and how its statements are marked.
 
-    Spans are first and last lines, in order.
+    Spans are first and last lines, in order. `bracketed` if marks stand in square brackets, `linked` if list items are
+    links whose words are the statements.
     """
 
     lists: tuple[tuple[int, int], ...] = ()
     sources: tuple[tuple[int, int], ...] = ()
     bracketed: bool = False
+    linked: bool = False
 
 
 def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
@@ -112,10 +114,59 @@ _BARE_POINTER = re.compile(
 _MAX_POINTERS = 20_000
 
 
+class _LinkedItems:
+    """Tells sentences that are links from lists of links.
+
+    Both are items that are nothing but a link. They are sentences if whole chapters that do not name sources consist of
+    them, more than one of these or one with plain sentences among them, and less is cited in any other way.
+    """
+
+    def __init__(self) -> None:
+        self._chapters = 0
+        self._mixed = False
+        self._items = self._others = 0  # of the report: items that are links, and other lines with an address
+        self._linked = self._plain = 0  # items of the chapter
+        self._pure = True  # whether nothing else stands in the chapter
+
+    def begin(self, title: str) -> None:
+        """Begin a chapter."""
+        self.end()
+        self._linked = self._plain = 0
+        self._pure = not strength(title)
+
+    def read(self, line: Line) -> None:
+        """Read a line that is neither blank nor a heading."""
+        bold = _BOLD_LINE.fullmatch(line.text) if line.kind == "prose" else None
+        if bold:
+            self.begin(bold[1])
+        elif line.kind == "item" and _LINKS.fullmatch(line.text.strip()):
+            self._linked += 1
+            self._items += 1
+        elif ADDRESS.search(line.text):
+            self._others += 1
+            self._pure = False
+        elif line.kind == "item":
+            self._plain += 1
+        else:
+            self._pure = False
+
+    def end(self) -> None:
+        """End the chapter."""
+        if self._pure and self._linked:
+            self._chapters += 1
+            self._mixed = self._mixed or self._plain > 0
+
+    @property
+    def are_sentences(self) -> bool:
+        """Whether the report's items that are links state what their words say, the last chapter ended."""
+        return (self._chapters > 1 or self._mixed) and self._items > self._others
+
+
 class _Outliner:
     """Reads the lines of a report once."""
 
     def __init__(self) -> None:
+        self._linked = _LinkedItems()
         self._blocks: list[_Block] = []
         self._named: list[_Named] = []
         self._square: set[str] = set()  # labels that marks in brackets name
@@ -134,7 +185,9 @@ class _Outliner:
         styles = any(one.tight or one.followed for one in self._named)
         sources = tuple((one.start, one.end) for one in self._named if styles)
         listed = {name for block in self._blocks for name in block.labels}
-        return Outline(lists, sources, not self._square.isdisjoint(listed))
+        bracketed = not self._square.isdisjoint(listed)
+        self._linked.end()
+        return Outline(lists, sources, bracketed, not bracketed and self._linked.are_sentences)
 
     def _read(self, number: int, line: Line) -> None:
         if line.kind in ("blank", "ruler") and not (line.kind == "ruler" and "|" in line.raw):
@@ -149,11 +202,13 @@ class _Outliner:
             self._source = None
             self._titled, self._title_at, self._alone = strength(line.text), number, True
             self._dense = False
+            self._linked.begin(line.text)
         elif line.kind != "ruler":
             self._text(number, line)
         self._gap = False
 
     def _text(self, number: int, line: Line) -> None:
+        self._linked.read(line)
         text = unquoted(line.raw)[:_MAX_LINE]
         if self._below_name(number, text):
             return
@@ -310,6 +365,12 @@ def _address_alone(text: str) -> bool:
 _ADDRESSES = re.compile(
     r"(?:[-*+•][ \t]{1,8})?(?:(?:<?(?:https?://|www\.|doi:)[^\s<>]{1,8192}+>?|\[[^\[\]\n]{0,1000}+\]\([^\s()]{1,8192}+\))"
     r"[\s,;|·]{0,8}+){1,20}+",
+    re.IGNORECASE,
+)
+
+
+_LINKS = re.compile(
+    r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)[^\s()]{1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
     re.IGNORECASE,
 )
 

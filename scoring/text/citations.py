@@ -288,7 +288,7 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
     references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
     sources = Sources(kept, handed, outline.bracketed)
-    body = _Body(sources, all_sentences)
+    body = _Body(sources, all_sentences, outline.linked)
     body.read(lines(text, outline))
     return Citations(
         references=kept,
@@ -303,9 +303,10 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
 class _Statement:
     """What a text states, with its sources, while lines of sources below it may still add to them."""
 
-    def __init__(self, sentence: Marked | None, depth: int) -> None:
+    def __init__(self, sentence: Marked | None, depth: int, linked: bool = False) -> None:
         self.sentence = sentence
         self.depth = depth
+        self._linked = linked  # whether the words of a link may be what it states
         self.raws: list[str] = []
         self.fact = ""  # until it is known to state something
         self.sources: dict[str, tuple[int, str]] = {}
@@ -320,8 +321,10 @@ class _Statement:
     def states(self) -> bool:
         """Whether it states anything; that is looked at when it is asked for."""
         if not self.fact and self.sentence is not None:
-            if self.sentence.states_something:
-                self.raws, self.fact = [self.sentence.raw], self.sentence.fact
+            said = self.sentence.fact if self.sentence.states_something else ""
+            said = said or (self.sentence.linked if self._linked else "")
+            if said:
+                self.raws, self.fact = [self.sentence.raw], said
             self.sentence = None
         return bool(self.fact)
 
@@ -346,8 +349,9 @@ class _Body:
     a title above it is that title's.
     """
 
-    def __init__(self, sources: Sources, all_sentences: bool) -> None:
+    def __init__(self, sources: Sources, all_sentences: bool, linked: bool) -> None:
         self.passages: list[Passage] = []
+        self._linked = linked
         self.complete = True
         self._sources = sources
         self._all_sentences = all_sentences
@@ -490,7 +494,7 @@ class _Body:
         """Take `title` as that of the items below, if it has a source."""
         if sources := self._sources.of(title.marks, self._began):
             self._sources.counted(title.marks, self._began)
-            own = _Statement(title, self._depth)
+            own = _Statement(title, self._depth, self._linked and self._item)
             self._titled.append(_Titled(title.title.rstrip(":："), sources, self._depth, own))
             self._fresh, self._bare = True, None
         return bool(sources)
@@ -515,7 +519,7 @@ class _Body:
         self._depth, self._gap = _OUTSIDE, False
 
     def _sentence(self, sentence: Marked, alone: bool) -> None:
-        statement = _Statement(sentence, self._depth)
+        statement = _Statement(sentence, self._depth, self._linked and self._item)
         if not (self._all_sentences or sentence.marks or self._item or self._section):
             if not self._fresh or statement.states():
                 self._state(statement, {})

@@ -49,6 +49,7 @@ _TITLE = re.compile(r"\[[^\[\]]*\]")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _TWO_WORDS = re.compile(r"[\W_]*+(?>[^\W\d_]+|\d+)[\W_]*+[^\W_]")
 _IDEOGRAPH = re.compile(r"[一-鿿]")
+_MANY_WORDS = re.compile(r"(?:[\W_]*+(?>[^\W\d_㐀-鿿]+|\d+|[㐀-鿿]{2})){5}")
 
 
 class Marked:
@@ -68,9 +69,14 @@ class Marked:
 
     @property
     def fact(self) -> str:
-        """The statement in the text: no marks, links as `[title]`, no emphasis; at most 1,000 characters."""
+        """The statement in the text: no marks, links as `[title]`, no emphasis; at most 1,000 characters.
+
+        A link behind the sentence's end names its source, and is no part of it.
+        """
         if self._fact is None:
-            titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks]
+            inside = self._inside()
+            titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks[:inside]]
+            titles += [""] * (len(self.marks) - inside)
             self._fact = tidy(self._filled(titles))[:MAX_FACT]
         return self._fact
 
@@ -84,6 +90,12 @@ class Marked:
     def links(self) -> bool:
         """Whether any mark is a link with a title."""
         return any(mark.title for mark in self.marks)
+
+    @property
+    def linked(self) -> str:
+        """What the links state whose words are long enough for a sentence; "" if none are."""
+        said = [mark.title for mark in self.marks if _MANY_WORDS.match(mark.title)]
+        return tidy("; ".join(said))[:MAX_FACT]
 
     @property
     def states_something(self) -> bool:
@@ -109,9 +121,7 @@ class Marked:
                 rest[:1].islower()
             ):
                 continue
-            elif _MARK in match[0] or not _ABBREVIATION.search(
-                template[max(0, match.start() - 6) : match.start() + 1]
-            ):
+            elif _MARK in match[0] or not _abbreviates(template, match.start()):
                 boundaries.append(end)
         found = []
         start = taken = 0
@@ -122,6 +132,16 @@ class Marked:
                 found.append(Marked(part, self.marks[taken : taken + count]))
             start, taken = end, taken + count
         return found
+
+    def _inside(self) -> int:
+        """How many of the marks stand in front of the sentence's end."""
+        template = self._template
+        if _LINK in template:
+            length = len(template.rstrip())
+            for end in _END.finditer(template):
+                if end.end() >= length and not _abbreviates(template, end.start()):
+                    return len(_SLOT.findall(template[: end.start()]))
+        return len(self.marks)
 
     def cells(self) -> list["Marked"]:
         """The cells of a table row."""
@@ -139,6 +159,11 @@ class Marked:
             return self._template
         parts = _SLOT.split(self._template)
         return "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
+
+
+def _abbreviates(template: str, stop: int) -> bool:
+    """Whether the full stop at `stop` is that of an abbreviation."""
+    return _ABBREVIATION.search(template[max(0, stop - 6) : stop + 1]) is not None
 
 
 def marked(text: str, labels: Labels) -> Marked:
