@@ -19,7 +19,7 @@ from aiodns.error import ARES_ENODATA, ARES_ENOTFOUND, DNSError
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from adjudge.fetchers.flight import SingleFlight
-from adjudge.fetchers.urls import WEB_PORTS, Allowed, split_url
+from adjudge.fetchers.urls import Allowed, split_url
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """A host and port to addresses. Raises socket.gaierror."""
@@ -148,6 +148,10 @@ _REFUSED_V6 = tuple(
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
+PUBLIC_PORTS = (80, 443, 8080, 8443)
+"""Where public web servers listen: what a port is for, its number does not say, and the address is checked."""
+
+
 class Blocked(OSError):
     """The guard refuses. An OSError, so that a connector treats it as any connection that failed."""
 
@@ -178,17 +182,21 @@ def _inner_v4(address: IPv6Address) -> IPv4Address | None:
 
 
 class Guard:
-    """Lets the open internet through, and what `allow` names: "HOST:PORT", or "HOST" on the `ports`.
+    """Lets the open internet through on the `ports`, and what `allow` names: "HOST:PORT", or "HOST" on 80 and 443.
 
     An allowed host may resolve to any address. `resolve` stands in for the system's resolver. Raises
     ValueError for an entry that is neither form.
     """
 
     def __init__(
-        self, allow: Iterable[str] = (), *, ports: Iterable[int] = WEB_PORTS, resolve: Resolve | None = None
+        self,
+        allow: Iterable[str] = (),
+        *,
+        ports: Iterable[int] = PUBLIC_PORTS,
+        resolve: Resolve | None = None,
     ) -> None:
         self._ports = frozenset(ports)
-        self._allowed = Allowed(allow, ports=self._ports)
+        self._allowed = Allowed(allow)
         self._granted: set[tuple[str, int]] = set()
         self._resolver = _Resolver(self, resolve)
 

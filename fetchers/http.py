@@ -23,9 +23,9 @@ from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, receive, too_large
 from adjudge.fetchers.downloader import Download, Downloader
 from adjudge.fetchers.failures import Failure, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
-from adjudge.fetchers.guard import Blocked, Guard, Others, Resolve
+from adjudge.fetchers.guard import PUBLIC_PORTS, Blocked, Guard, Others, Resolve
 from adjudge.fetchers.heads import Connector
-from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, PATIENCE_S, Limits, Timeouts
 from adjudge.fetchers.pace import Attempts, Turn, Turns
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, kind_of, may_be_read, media_type
 from adjudge.fetchers.pool import ExtractorPool
@@ -34,7 +34,6 @@ from adjudge.fetchers.renderer import NotRendered, Renderer
 from adjudge.fetchers.robots import MAX_RULES, Robots
 from adjudge.fetchers.signs import bar_of_headers, failure_of, refreshes_to
 from adjudge.fetchers.urls import (
-    WEB_PORTS,
     MalformedURL,
     NormalURL,
     join_url,
@@ -132,7 +131,8 @@ class HttpFetcher(Fetcher):
     `allow` and `ports`: see `Guard`. `contact` (a URL or an email address) is sent in the user agent, so
     that a site's owner can complain. `robots` obeys robots.txt. `resolve` replaces the system's resolver.
     `downloader` gets pages in place of our own HTTP client, which still reads robots.txt. `render`: a browser gets
-    "always" every page, or once more what is "empty" without one; files are read without it.
+    "always" every page, or once more what is "empty" without one; files are read without it. `patience_s`: how long a
+    site that wants fewer requests is waited for.
     """
 
     def __init__(
@@ -142,12 +142,13 @@ class HttpFetcher(Fetcher):
         *,
         extractor: Extractor = "trafilatura",
         allow: Iterable[str] = (),
-        ports: Iterable[int] = WEB_PORTS,
+        ports: Iterable[int] = PUBLIC_PORTS,
         contact: str = "",
         robots: bool = False,
         resolve: Resolve | None = None,
         downloader: Downloader | None = None,
         render: Literal["never", "empty", "always"] = "never",
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._downloader = downloader
         self._render = render
@@ -156,7 +157,8 @@ class HttpFetcher(Fetcher):
         self._agent = f"adjudge/{version('adjudge')}" + (f" (+{contact})" if contact else "")
         self._guard = Guard(allow, ports=ports, resolve=resolve)
         self._renderer = Renderer(self._guard, limits, timeouts, self._agent) if render != "never" else None
-        self._turns = Turns(limits)
+        self._turns = Turns(limits, patience_s)
+        self._patience = patience_s
         self._slots = asyncio.Semaphore(limits.in_flight)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._robots = Robots(self._robots_file, "adjudge") if robots else None
@@ -260,7 +262,7 @@ class HttpFetcher(Fetcher):
         self, journey: "_Journey", delay: float, held: AsyncExitStack
     ) -> "_Document | NormalURL":
         """`_ask` until it succeeds or another attempt cannot help."""
-        attempts = Attempts(self._limits)
+        attempts = Attempts(self._limits, self._patience)
         while True:
             try:
                 return await self._ask(journey, delay, held, attempts.refusals)

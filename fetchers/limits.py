@@ -25,9 +25,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """After the first attempt, and only for failures that may pass."""
     retry_after: float = 30.0
     """Longest wait that a site may ask for (Retry-After), in seconds; a page that is to wait longer fails at once."""
-    patience: float = 60.0
-    """Seconds for which a page that its site refuses for its load (429, or 503 with a Retry-After) is asked for again,
-    slower each time; a site that refuses everything for so long is given up. Not without `retries`."""
     workers: int | None = None
     """Extraction processes; None: one per core that this process may use, and for "fast" one more, which fills the
     gaps between such short pieces of work."""
@@ -36,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for name in ("in_flight", "per_host", "max_bytes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
-        for name in ("delay", "redirects", "retries", "retry_after", "patience"):
+        for name in ("delay", "redirects", "retries", "retry_after"):
             if not 0 <= getattr(self, name) < inf:
                 raise ValueError(f"{name} must be finite and not negative")
         if self.workers is not None and self.workers < 1:
@@ -68,5 +65,8 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"{name} must be positive and finite")
 
 
+PATIENCE_S = 60.0
+"""Seconds for which a page that its site refuses for its load (429, or 503 with a Retry-After) is asked for again,
+slower each time. A site that refuses everything for so long is given up. Not without `retries`."""
 DEFAULT_LIMITS = Limits()
 DEFAULT_TIMEOUTS = Timeouts()

@@ -3,7 +3,7 @@
 A site that refuses a request for its own load (429, 503) rests: for as long as it asks, or else longer each time. Then
 it gets one request at a time, further apart, and faster again with each answer. A site that refuses everything for
 longer than our patience, or lets one request after the other time out, is given up: what waits for it is deferred, and
-one more request is tried after each further rest.
+one more request is tried after each further rest. Who comes back for what was deferred is in time for one of these.
 
 Whoever has been refused less often goes first, so that pages which a site never gives do not keep others waiting. How
 long a page is asked for does not depend on others: by the waits that its own refusals come to.
@@ -17,7 +17,7 @@ from itertools import count
 from random import uniform
 
 from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.limits import Limits
+from adjudge.fetchers.limits import PATIENCE_S, Limits
 
 _MANY_SITES = 4096
 _FIRST = 0.25  # seconds: the rest after a first refusal, and the pause between requests after it
@@ -26,6 +26,8 @@ _LONG_WAITS = 3  # refusals in a row that ask for more than we wait: it is not o
 _LONGEST = 8.0  # seconds between two attempts at one page
 _BACKOFF = 0.25  # seconds, doubled for each attempt: after a failure that is no refusal
 _TIMEOUTS = 5  # one after the other, without an answer in between
+REST = 2.0
+"""Seconds until a site that is given up because requests time out is tried once more."""
 
 
 class Turn:
@@ -68,10 +70,14 @@ class Turn:
 
 
 class Turns:
-    """Gives out turns so that no site sees more than `per_host` at once, or two within the pause between them."""
+    """Gives out turns so that no site sees more than `per_host` at once, or two within the pause between them.
 
-    def __init__(self, limits: Limits) -> None:
+    A site that refuses everything for `patience` seconds is given up.
+    """
+
+    def __init__(self, limits: Limits, patience: float = PATIENCE_S) -> None:
         self._limits = limits
+        self._patience = patience
         self._sites: dict[str, _Site] = {}
 
     @asynccontextmanager
@@ -93,16 +99,17 @@ class Turns:
     def _site(self, name: str) -> "_Site":
         if name not in self._sites and len(self._sites) >= _MANY_SITES:
             self._sites = {key: site for key, site in self._sites.items() if site.is_busy}
-        return self._sites.setdefault(name, _Site(self._limits))
+        return self._sites.setdefault(name, _Site(self._limits, self._patience))
 
 
 class _Site:
     """What is known of a site: who waits for it, who has a turn, and how fast it may be asked. Times are the loop's."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, patience: float) -> None:
         self.clock = asyncio.get_running_loop().time
         self.delay = limits.delay
         self._limits = limits
+        self._patience = patience
         self._line: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = count()
         self._timer: asyncio.TimerHandle | None = None
@@ -165,13 +172,13 @@ class _Site:
             if self._refusals == 1:
                 self._refusing_since = now
                 self._pause = min(max(2 * self._pause, _FIRST), _SLOWEST)
-            rest = min(_FIRST * 2.0 ** min(self._refusals - 1, 20), self._limits.patience)
+            rest = min(_FIRST * 2.0 ** min(self._refusals - 1, 20), self._patience)
         else:
             rest = 0.0
         if wait is not None and not is_long:
             rest = max(rest, wait)
         self._rests_until = max(self._rests_until, now + rest)
-        late = self._rests_until > self._refusing_since + self._limits.patience
+        late = self._rests_until > self._refusing_since + self._patience
         if late or (is_long and self._refusals >= _LONG_WAITS):
             self._give_up()
 
@@ -186,7 +193,7 @@ class _Site:
             self._timed_out_at = self.clock()
             self._timeouts += 1
         if self._timeouts >= _TIMEOUTS:
-            self._rests_until = max(self._rests_until, self.clock() + self._limits.patience)
+            self._rests_until = max(self._rests_until, self.clock() + REST)
             self._give_up()
 
     @property
@@ -235,8 +242,9 @@ class _Site:
 class Attempts:
     """The attempts at one URL, so many `refusals` of them: whether there is to be another one, and when."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, patience: float = PATIENCE_S) -> None:
         self._limits = limits
+        self._patience = patience
         self.refusals = 0
         self._waited = 0.0
         self._failed = 0
@@ -258,7 +266,7 @@ class Attempts:
         self.refusals += 1
         wait = min(_FIRST * 2.0**self.refusals, _LONGEST)
         self._waited += max(wait, failure.wait or 0.0)
-        late = self._waited > self._limits.patience and self.refusals > self._limits.retries
+        late = self._waited > self._patience and self.refusals > self._limits.retries
         if late or (failure.wait is not None and failure.wait > self._limits.retry_after):
             raise failure
         return wait * uniform(0.5, 1.0)  # while the site rests

@@ -258,21 +258,20 @@ WEB_PORTS = (80, 443)
 
 
 class Allowed:
-    """The addresses that `entries` name; without a port, an entry means its host on all `ports`.
+    """The addresses that `entries` name; without a port, an entry means its host on the web's ports.
 
     Raises ValueError for an entry in neither form.
     """
 
-    def __init__(self, entries: Iterable[str] = (), *, ports: Iterable[int] = WEB_PORTS) -> None:
-        web = tuple(ports)
-        self._pairs = frozenset(pair for entry in entries for pair in _pairs(entry, web))
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        self._pairs = frozenset(pair for entry in entries for pair in _pairs(entry))
 
     def holds(self, host: str, port: int) -> bool:
         """Whether an entry names this host and port."""
         return (host, port) in self._pairs
 
 
-def _pairs(entry: str, ports: tuple[int, ...]) -> list[tuple[str, int]]:
+def _pairs(entry: str) -> list[tuple[str, int]]:
     expected = "write HOST:PORT, or HOST for its web ports"
     try:
         parts = split_url(f"http://{entry}")
@@ -281,4 +280,4 @@ def _pairs(entry: str, ports: tuple[int, ...]) -> list[tuple[str, int]]:
     if parts.userinfo or parts.target != "/":
         raise ValueError(f"allow: {entry!r} is not an address; {expected}")
     has_port = entry.rpartition("]")[2].count(":") == 1
-    return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in ports]
+    return [(parts.host, parts.port)] if has_port else [(parts.host, port) for port in WEB_PORTS]

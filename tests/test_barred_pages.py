@@ -49,7 +49,7 @@ def made(folder: Path, pages: Server, path: str) -> Path:
         "allow": [pages.address, f"localhost:{pages.port}"],
         "robots": True,
         "timeouts": {"connect": 2.0, "read": 1.0, "total": 4.0},
-        "limits": {"patience": 2.0},
+        "patience_s": 2.0,
     }
     config = world(folder, systems=0, tasks=1, protocols=["fact"], fetch=fetch, reward={"metric": "c_acc"})
     texts = {"careful": text(pages), "careless": text(pages, path)}

@@ -373,6 +373,8 @@ ORDINARY = [
         "https://example.com/",
         "https://www.example.com:443/a?b=c#d",
         "http://example.com:80/x",
+        "http://example.com:8080/x",
+        "https://93.184.215.14:8443/",
     ),
     *(
         "https://en.wikipedia.org/wiki/Bridge_(game)",

@@ -115,7 +115,7 @@ def hostile() -> Iterator[Server]:
 async def test_hostile_pages_are_typed_and_harm_no_other_page(hostile: Server, make: Make) -> None:
     """All hostile pages at once with ordinary ones in between; a hang would exceed the surrounding time limit."""
     patient = Timeouts(connect=5.0, read=4.0, total=8.0, extract=12.0)
-    fetcher = make(Limits(workers=2, per_host=64, patience=3.0), patient, allow=names_of(hostile))
+    fetcher = make(Limits(workers=2, per_host=64), patient, allow=names_of(hostile), patience_s=3.0)
     paths = list(OUTCOMES)
     honest = [f"/plain?{n}" for n in range(60)]
     for path in honest:

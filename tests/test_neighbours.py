@@ -1,9 +1,13 @@
 """One report's pages are its own affair: whatever it cites, the figures and rewards of others stay as they are."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.rewards.scorer import open_rewards
 from tests.commands import run
@@ -11,6 +15,9 @@ from tests.outages import scores
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import busy_for_an_hour, silent
 from tests.worlds import lines, world
+
+PATIENCE = 12.0
+MANY = 9  # more than the requests in a row after which a silent site is given up
 
 
 async def bridges(to: Exchange) -> None:
@@ -41,7 +48,7 @@ def config_of(folder: Path, pages: Server, texts: dict[str, str]) -> Path:
         "mode": "live",
         "allow": [pages.address],
         "timeouts": {"connect": 2.0, "read": 1.0, "total": 1.0},
-        "limits": {"patience": 2.0},
+        "patience_s": PATIENCE,
     }
     config = world(
         folder,
@@ -49,7 +56,7 @@ def config_of(folder: Path, pages: Server, texts: dict[str, str]) -> Path:
         tasks=1,
         protocols=["fact"],
         fetch=fetch,
-        reward={"metric": "c_acc", "deadline_s": 12},
+        reward={"metric": "c_acc", "deadline_s": 4 * PATIENCE},
     )
     rows = [{"task_id": "0", "system": name, "text": said} for name, said in texts.items()]
     lines(folder / "reports" / "reports.jsonl", rows)
@@ -59,7 +66,8 @@ def config_of(folder: Path, pages: Server, texts: dict[str, str]) -> Path:
 @pytest.fixture
 def pages():
     routes = {f"/good/{name}{n}": bridges for name in ("a", "b", "ax", "bx") for n in range(4)}
-    routes |= {f"/busy/{n}": busy_for_an_hour for n in range(4)} | {f"/hung/{n}": silent for n in range(4)}
+    routes |= {f"/busy/{n}": busy_for_an_hour for n in range(MANY)}
+    routes |= {f"/hung/{n}": silent for n in range(MANY)}
     with Server(routes=routes) as server:
         yield server
 
@@ -68,7 +76,7 @@ def pages():
 def test_figures_stay_beside_a_saboteur_of_the_same_site(tmp_path, capsys, pages, path) -> None:
     systems = {"wren": honest(pages, "a", 1), "tern": honest(pages, "b", 2)}
     found = []
-    for name, texts in (("alone", systems), ("beside", {"attacker": sabotage(pages, path, 4), **systems})):
+    for name, texts in (("alone", systems), ("beside", {"attacker": sabotage(pages, path, MANY), **systems})):
         (tmp_path / name).mkdir()
         run(capsys, "evaluate", config_of(tmp_path / name, pages, texts))
         rows = scores(tmp_path / name)
@@ -82,7 +90,47 @@ def test_figures_stay_beside_a_saboteur_of_the_same_site(tmp_path, capsys, pages
 @pytest.mark.parametrize("path", ["/busy", "/hung"])
 async def test_rewards_stay_beside_a_saboteur_of_the_same_site(tmp_path, pages, path) -> None:
     config = RunConfig.load(config_of(tmp_path, pages, {"wren": honest(pages, "a")}))
-    group = [sabotage(pages, path, 4), honest(pages, "a"), honest(pages, "b", 1)]
+    group = [sabotage(pages, path, MANY), honest(pages, "a"), honest(pages, "b", 1)]
     async with open_rewards(config) as scorer:
         rewards = await scorer.score([{"task_id": "0", "text": text} for text in group])
     assert [reward.value for reward in rewards[1:]] == [1.0, pytest.approx(0.8)]
+
+
+KINDS = ("good", "gone", "busy", "hung")
+REPORTS = st.lists(
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=5).filter(lambda kinds: kinds.count("hung") < 3),
+    min_size=2,
+    max_size=4,
+)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(reports=REPORTS, saboteur=st.sampled_from(["/busy", "/hung"]), data=st.data())
+def test_reports_come_and_go_without_changing_others(pages, reports, saboteur, data) -> None:
+    """Whatever pages of one site reports cite, and whoever is beside them in which order, each keeps its outcomes."""
+
+    def said(name: int, kinds: list[str]) -> str:
+        places = {"good": f"/good/r{name}-", "gone": f"/gone/r{name}-", "busy": "/busy/", "hung": "/hung/"}
+        return "\n\n".join(
+            f"The bridge number {n} opened in {1900 + n} [a]({pages.url(f'{places[kind]}{n}')})."
+            for n, kind in enumerate(kinds)
+        )
+
+    pages.routes |= {f"/good/r{name}-{n}": bridges for name in range(4) for n in range(5)}
+    texts = {f"r{name}": said(name, kinds) for name, kinds in enumerate(reports)}
+    beside = {**texts, "attacker": sabotage(pages, saboteur, MANY)}
+    fewer = data.draw(st.permutations(list(beside)).map(lambda names: names[: len(texts)]))
+    found = []
+    for chosen in (list(texts), fewer):
+        with TemporaryDirectory() as folder:
+            config = config_of(Path(folder), pages, {name: beside[name] for name in chosen})
+            evaluate(RunConfig.load(config))
+            found.append(
+                {
+                    (row["system"], row["metric"]): (row["value"], row["low"], row["high"])
+                    for row in scores(Path(folder))
+                    if row["system"] != "attacker"
+                }
+            )
+    both = found[0].keys() & found[1].keys()
+    assert {key: found[0][key] for key in both} == {key: found[1][key] for key in both}

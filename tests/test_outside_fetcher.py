@@ -135,7 +135,7 @@ async def test_page_of_a_downloader_is_extracted() -> None:
         (lambda url: Download(body=b"", status_code=403), "page_barred", "403"),
         (lambda url: Download(body=HTML, final_url="http://10.0.0.1/"), "page_blocked", "10.0.0.1"),
         (lambda url: Download(body=HTML, final_url="http://internal.com/"), "page_blocked", "10.0.0.1"),
-        (lambda url: Download(body=HTML, final_url="http://page.com:8080/"), "page_blocked", "port 8080"),
+        (lambda url: Download(body=HTML, final_url="http://page.com:8081/"), "page_blocked", "port 8081"),
     ],
 )
 async def test_what_a_downloader_does_wrong_has_a_reason(
@@ -169,7 +169,7 @@ async def test_hanging_page_is_the_pages_when_others_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://10.0.0.1/", "http://internal.com/", "http://page.com:8080/", "http://u:p@page.com/"]
+    "url", ["http://10.0.0.1/", "http://internal.com/", "http://page.com:8081/", "http://u:p@page.com/"]
 )
 async def test_downloader_is_not_asked_for_what_the_guard_refuses(url: str) -> None:
     made = Made(lambda url: Download(body=HTML))

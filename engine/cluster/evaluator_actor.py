@@ -196,9 +196,8 @@ class EvaluatorActor:
         self._news.set()
 
     async def _card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
-        async with self._window:
-            with about(**self._setup.about):
-                return await self._evaluator.card(case, protocol)
+        with about(**self._setup.about):
+            return await self._evaluator.card(case, protocol, self._window)
 
     async def _write_now_and_then(self) -> None:
         while True:

@@ -119,9 +119,9 @@ def cpus_of_cluster() -> int:
 
 
 def patience_of(config: RunConfig) -> float:
-    """Seconds after which a worker that waits for a judge, and makes no progress, counts as hung."""
+    """Seconds after which a worker that waits for a judge or a site, and makes no progress, counts as hung."""
     slowest = max(seat.timeout_s for seat in config.resolved.bench.seats.values())
-    return config.resolved.cluster.hung_seconds + slowest
+    return config.resolved.cluster.hung_seconds + max(slowest, config.fetch.patience_s)
 
 
 def _configured(seat: Seat, book: PromptBook) -> Judge:

@@ -1,5 +1,6 @@
 """The section `fetch:` of a configuration: where pages come from."""
 
+from math import inf
 from typing import Any, Literal
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from adjudge.engine.config.settings import ConfigError, mistake, plugin
 from adjudge.engine.errors import nearest
 from adjudge.fetchers.downloader import Downloader, installed_downloaders
-from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, PATIENCE_S, Limits, Timeouts
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import Allowed
 
@@ -31,6 +32,9 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Bounds on what is done at once and on what one page may cost."""
     timeouts: Timeouts = DEFAULT_TIMEOUTS
     """Seconds for each step of reading a page."""
+    patience_s: float = PATIENCE_S
+    """Seconds for which a page that its site refuses for its load (429, or 503 with a Retry-After) is asked for again,
+    slower each time. For so long, too, a run comes back to pages whose site rested or did not answer."""
     contact: str = ""
     """An address or a page that the User-Agent header names, for the owners of sites."""
     fetcher: str | dict[str, Any] | None = None
@@ -47,6 +51,8 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         Allowed(self.allow)  # raises ValueError for an invalid address
+        if not 0 <= self.patience_s < inf:
+            raise ValueError("patience_s must be finite and not negative")
         if self.closed and self.mode == "live":
             raise ValueError(
                 "closed: the web has no end; set mode: snapshot, or off where rollouts bring their pages"
@@ -74,12 +80,8 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def within(self, seconds: float) -> "FetchConfig":
         """This section for one who waits at most so many `seconds` for a site that wants fewer requests."""
-        limits = msgspec.structs.replace(
-            self.limits,
-            patience=min(self.limits.patience, seconds),
-            retry_after=min(self.limits.retry_after, seconds),
-        )
-        return msgspec.structs.replace(self, limits=limits)
+        limits = msgspec.structs.replace(self.limits, retry_after=min(self.limits.retry_after, seconds))
+        return msgspec.structs.replace(self, limits=limits, patience_s=min(self.patience_s, seconds))
 
     @property
     def share(self) -> int | None:

@@ -37,7 +37,8 @@ class Reader(PageSource):
 
     Without a fetcher, a page that is not stored is page_not_in_snapshot; pages_off where no page is read at all.
 
-    `share` is how many pages of one site a case may wait for at once.
+    `share` is how many pages of one site a case may wait for at once. For `patience_s` seconds, it comes back to those
+    whose sites rest.
 
     `source` is the store's. `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
     """
@@ -48,8 +49,10 @@ class Reader(PageSource):
         fetcher: Fetcher | None,
         metrics: Metrics | None = None,
         share: int | None = None,
+        patience_s: float = 0.0,
     ) -> None:
         self.share = share
+        self.patience_s = patience_s
         self.source = store.source
         self.metrics = metrics or Metrics()
         self.from_store = 0
@@ -72,6 +75,8 @@ class Reader(PageSource):
                 return failed(address, "pages_off", "fetch is off")
             return failed(address, "page_not_in_snapshot", "this URL was never read into the store")
         page = await self._fetcher.page(address)
+        if page.reason == "page_deferred":  # never requested: nothing is known of it
+            return page
         self.metrics.fetched(page)
         # A page that the snapshot lacks was not read, and each report that cites it looks for it again.
         if page.reason != "page_not_in_snapshot":

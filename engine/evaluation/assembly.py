@@ -101,7 +101,7 @@ async def open_evaluator(
         yield Evaluator(
             config.resolved.bench,
             askers,
-            Reader(pages, fetcher, metrics, config.fetch.share),
+            Reader(pages, fetcher, metrics, config.fetch.share, config.fetch.patience_s),
             config.resolved.protocols,
             window_of(config, sum(seat.slots for seat in config.resolved.bench.seats.values())),
             config.report_limit,
@@ -313,6 +313,7 @@ def _live(config: FetchConfig, downloader: Downloader | None) -> HttpFetcher:
             robots=config.robots,
             downloader=downloader,
             render=config.render,
+            patience_s=config.patience_s,
         )
     except NoBrowser as error:
         raise ConfigError(f"fetch: render: {error}") from error

@@ -20,6 +20,7 @@ import adjudge.judges
 import adjudge.scoring
 from adjudge.engine.config.judge import Bench
 from adjudge.engine.evaluation.asker import Asker, ProtocolAsker, Reader
+from adjudge.engine.evaluation.deferred import PAUSE, Deferred
 from adjudge.engine.store import JudgmentStore
 from adjudge.engine.store.scorecards import KeptCards
 from adjudge.engine.telemetry.logs import about, case_name
@@ -130,6 +131,7 @@ def _code() -> str:
 
 A = TypeVar("A", bound=Answer)
 
+_WAITING = 4  # times the window: cases that wait for sites; those beyond that are for the next run
 _AT_ONCE = 8  # pairs looked up together: their reports are read without a pause
 
 
@@ -162,7 +164,7 @@ class CaseTools(PageSource):
     """What one protocol may do for one case. Remembers the judgments and pages that it used.
 
     `own` pages are all that there are for this case, and known for it alone: they are neither read nor stored.
-    `reasons` counts questions without an answer.
+    `reasons` counts questions without an answer. `deferred` has the pages to come back for.
     """
 
     def __init__(
@@ -175,6 +177,8 @@ class CaseTools(PageSource):
     ) -> None:
         self._own = own
         self.reasons: Counter[str] = Counter()
+        self.deferred = Deferred()
+        self._until: float | None = None  # when patience is over
         self._asker = asker
         self._reader = reader
         self._repeat = repeat
@@ -210,14 +214,35 @@ class CaseTools(PageSource):
     async def page(self, address: NormalURL) -> Page:
         """The page at `address`."""
         if self._own is None:
-            async with self._turn(address):
-                page = await self._reader.page(address)
+            page = self.deferred.known(address) or await self._read(address)
         else:
             page = self._own.get(address) or failed(
                 address, "page_not_in_snapshot", "not among the pages that came with the report"
             )
         self.pages[page.url] = None
         return page
+
+    async def _read(self, address: NormalURL) -> Page:
+        async with self._turn(address):
+            page = await self._reader.page(address)
+        self.deferred.note(address, page)
+        return page
+
+    async def come_back(self) -> bool:
+        """Wait for the pages whose sites rested; whether there is one now, for another pass, whose counts begin anew.
+
+        False without such pages, and where the reader's patience is over.
+        """
+        clock = asyncio.get_running_loop().time
+        self._until = clock() + self._reader.patience_s if self._until is None else self._until
+        while self.deferred.is_waiting and clock() < self._until:
+            await asyncio.sleep(PAUSE)
+            found = await asyncio.gather(*map(self._read, self.deferred.due()))
+            if any(page.reason != "page_deferred" for page in found):
+                self.asked = self.answered = 0
+                self.reasons.clear()
+                return True
+        return False
 
     def _turn(self, address: NormalURL) -> AbstractAsyncContextManager[None]:
         """A place in line at the site of `address`: a report that cites many of its pages leaves room for others."""
@@ -261,6 +286,7 @@ class Evaluator:
         for protocol in protocols:
             self._asker_of(protocol.name)
         self._window = window
+        self._turns = asyncio.Semaphore(window)
         self._beginning = asyncio.Lock()
 
     @property
@@ -323,11 +349,22 @@ class Evaluator:
             )
         return self._askers_of[protocol]
 
-    async def card(self, case: Case, protocol: ScoringProtocol) -> Scorecard:
-        """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one."""
+    async def card(self, case: Case, protocol: ScoringProtocol, turn: asyncio.Semaphore) -> Scorecard:
+        """The scorecard of `case`: from the store, if all that decided it is as it was, or else a new one.
+
+        It holds its `turn` as long as it is at work, and not while it waits for a site that rests.
+        """
         pair = self._pair(case, protocol)
-        (kept,) = await self._kept([pair])
-        return kept or await self._made(pair)
+        async with turn:
+            (kept,) = await self._kept([pair])
+        if kept is not None:
+            return kept
+        tools, wanted = self.tools(case, protocol.name), True
+        while wanted:
+            async with turn:
+                card = await self._made(pair, tools)
+            wanted = await tools.come_back()
+        return card
 
     def _pair(self, case: Case, protocol: ScoringProtocol) -> _Pair:
         """`case` and `protocol`, with the key by which the store may have their scorecard."""
@@ -343,9 +380,8 @@ class Evaluator:
                 self._asker_of(pair.protocol.name).own.count_stored(len(card.judgments))
         return found
 
-    async def _made(self, pair: _Pair) -> Scorecard:
+    async def _made(self, pair: _Pair, tools: CaseTools) -> Scorecard:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
-        tools = self.tools(pair.case, pair.protocol.name)
         made = await self.score(pair.case, pair.protocol, tools)
         if pair.key is None or made.status != "scored" or not tools.rests_on_answers:
             return made
@@ -385,15 +421,17 @@ class Evaluator:
     async def _score_all(self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
         """Put the scorecards of `pairs`, and None behind them or as soon as one has failed; then raise that failure."""
         new = self._new(pairs, done)
-        workers = [asyncio.ensure_future(self._work(new, done)) for _ in range(self._window)]
+        waiting: set[asyncio.Task[None]] = set()
+        workers = [asyncio.ensure_future(self._work(new, done, waiting)) for _ in range(self._window)]
         try:
             await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait([*workers, *waiting], return_when=asyncio.FIRST_EXCEPTION)
             await done.put(None)
-            await asyncio.gather(*workers)
+            await asyncio.gather(*workers, *waiting)
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            for task in (*workers, *waiting):
+                task.cancel()
+            await asyncio.gather(*workers, *waiting, return_exceptions=True)
 
     async def _new(
         self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scorecard | None]"
@@ -407,9 +445,34 @@ class Evaluator:
                     await done.put(card)
             await asyncio.sleep(0)  # others come in between, however much the store has
 
-    async def _work(self, new: AsyncIterator[_Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
+    async def _work(
+        self,
+        new: AsyncIterator[_Pair],
+        done: "asyncio.Queue[Scorecard | None]",
+        waiting: set[asyncio.Task[None]],
+    ) -> None:
+        """Put the scorecards of `new`. Cases that wait for sites go on by themselves, as tasks in `waiting`."""
+
+        async def wait(pair: _Pair, tools: CaseTools, card: Scorecard) -> None:
+            while await tools.come_back():
+                async with self._turns:
+                    card = await self._made(pair, tools)
+            await done.put(card)
+
+        def landed(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and task.exception() is None:
+                waiting.discard(task)
+
         while (pair := await self._next(new)) is not None:
-            await done.put(await self._made(pair))
+            tools = self.tools(pair.case, pair.protocol.name)
+            async with self._turns:
+                card = await self._made(pair, tools)
+            if tools.deferred.is_waiting and len(waiting) < _WAITING * self._window:
+                task = asyncio.create_task(wait(pair, tools, card))
+                waiting.add(task)
+                task.add_done_callback(landed)
+            else:
+                await done.put(card)
 
     async def _next(self, new: AsyncIterator[_Pair]) -> _Pair | None:
         async with self._beginning:  # one a turn of the loop: a report is read without a pause

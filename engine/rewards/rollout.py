@@ -274,9 +274,11 @@ class Rollout:
 
     async def _score(self, case: Case, protocol: ScoringProtocol) -> None:
         """Score under one protocol."""
-        card = await self._evaluator.score(case, protocol, self._tools[protocol.name])
+        tools, wanted = self._tools[protocol.name], True
+        while wanted:
+            card = self._cards[protocol.name] = await self._evaluator.score(case, protocol, tools)
+            wanted = await tools.come_back()
         note(card, self._evaluator.metrics)
-        self._cards[protocol.name] = card
 
     def _is_scored(self, protocol: str) -> bool:
         return protocol in self._cards and self._cards[protocol].status == "scored"
