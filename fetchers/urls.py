@@ -60,9 +60,9 @@ class Parts(NamedTuple):
 def normalise_url(url: str) -> NormalURL:
     """The one spelling of `url`, which is its own normal form. Raises MalformedURL and nothing else.
 
-    A notice that sends its readers on (`google.com/url?q=`) is the address that it names. Scheme and host in lower case
-    (IDNA, trailing dot dropped), default port and fragment dropped, empty path "/", dot segments resolved,
-    percent-encoding in upper case and only where needed; the query keeps its order. At most 8,192 characters.
+    A notice that sends its readers on (`google.com/url?q=` and others) is the address that it names. Scheme and host
+    in lower case (IDNA, trailing dot dropped), default port and fragment dropped, empty path "/", dot segments
+    resolved, percent-encoding in upper case and only where needed; the query keeps its order. At most 8,192 characters.
     """
     return NormalURL(_join(split_url(url)))
 
@@ -77,16 +77,28 @@ def split_url(url: str) -> Parts:
     return parts
 
 
-_NOTICE = re.compile(r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}", re.A)
+# Notices that send their readers on: host, path, and the fields that may name the address.
+_NOTICES = tuple(
+    (re.compile(host, re.A), path, names)
+    for host, path, names in (
+        (r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}", "/url", ("q", "url")),
+        (r"lm?\.facebook\.com", "/l.php", ("u",)),
+        (r"l\.instagram\.com", "/", ("u",)),
+        (r"(?:www\.)?youtube\.com", "/redirect", ("q",)),
+        (r"(?:www\.)?duckduckgo\.com", "/l/", ("uddg",)),
+        (r"[a-z0-9]+\.safelinks\.protection\.outlook\.com", "/", ("url",)),
+    )
+)
 
 
 def _named(parts: Parts) -> Parts | None:
     """The address that a notice leads to, if `parts` are one's."""
     path, _, query = parts.target.partition("?")
-    if path != "/url" or not query or not _NOTICE.fullmatch(parts.host):
+    names = next((names for host, at, names in _NOTICES if path == at and host.fullmatch(parts.host)), ())
+    if not query or not names:
         return None
     fields = [field.partition("=") for field in query.split("&")]
-    for value in [value for name in ("q", "url") for key, _, value in fields if key == name]:
+    for value in [value for name in names for key, _, value in fields if key == name]:
         try:
             return _split(unquote_to_bytes(value.replace("+", " ")).decode())
         except (MalformedURL, UnicodeDecodeError):
@@ -132,6 +144,42 @@ def join_url(base: NormalURL, location: str) -> NormalURL:
     except ValueError:
         raise MalformedURL("has no usable host and port") from None
     return normalise_url(joined)
+
+
+# Fields of a query that tell a site where its reader came from, and which no page depends on: Google Analytics and Ads,
+# Microsoft, Meta, X, TikTok, LinkedIn, Yandex, Mailchimp, HubSpot, Marketo.
+_ORIGIN = re.compile(
+    r"utm_\w{1,40}|gclid|gclsrc|dclid|gbraid|wbraid|gad_source|gad_campaignid|_ga|_gl|srsltid|msclkid|fbclid|igshid|twclid"
+    r"|ttclid|li_fat_id|yclid|_openstat|mc_[ce]id|_hsenc|_hsmi|mkt_tok",
+    re.A | re.I,
+)
+
+
+def page_parts(url: str, *, keep_www: bool = True, keep_slash: bool = False) -> Parts:
+    """The parts of `url` that tell its page from others. Raises MalformedURL.
+
+    As `split_url`, without the scheme and its own port (0), the slash that ends the path, fields of the query that
+    say where a reader came from (`utm_*`, `gclid`, ...) and, unless `keep_www`, a leading "www.". All other fields and
+    the case of the path may make another page.
+    """
+    parts = split_url(url)
+    path, _, query = parts.target.partition("?")
+    fields = [field for field in query.split("&") if not _ORIGIN.fullmatch(field.partition("=")[0])]
+    query = "&".join(fields) if query else ""
+    return Parts(
+        "",
+        parts.userinfo,
+        parts.host if keep_www else parts.host.removeprefix("www."),
+        0 if parts.port == DEFAULT_PORTS[parts.scheme] else parts.port,
+        (path if keep_slash else path.rstrip("/")) + (f"?{query}" if query else ""),
+    )
+
+
+def page_key(url: str) -> str:
+    """The key that all addresses of one page share: `page_parts` as text. Raises MalformedURL."""
+    parts = page_parts(url)
+    userinfo = f"{parts.userinfo}@" if parts.userinfo else ""
+    return f"//{userinfo}{parts.host}{f':{parts.port}' if parts.port else ''}{parts.target}"
 
 
 def site_of(url: str) -> str:

@@ -13,7 +13,16 @@ from adjudge.engine.config.reward import Length, ReportRules
 from adjudge.engine.rewards import flags, report, templates
 from adjudge.engine.viewer.data import marked_text, passages
 from adjudge.fetchers import extract, urls
-from adjudge.fetchers.urls import MalformedURL, normalise_url, printable, site_of, split_url, worker_of
+from adjudge.fetchers.urls import (
+    MalformedURL,
+    normalise_url,
+    page_key,
+    page_parts,
+    printable,
+    site_of,
+    split_url,
+    worker_of,
+)
 from adjudge.judges import Context, chat, lexical, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
@@ -186,6 +195,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
     "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}"),
     "fetchers.urls.normalise_url": partial(_url, normalise_url),
+    "fetchers.urls.page_key": partial(_url, page_key),
+    "fetchers.urls.page_parts": partial(_url, page_parts),
     "fetchers.urls.printable": printable,
     "fetchers.urls.site_of": partial(_url, site_of),
     "fetchers.urls.split_url": partial(_url, split_url),

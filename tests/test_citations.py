@@ -265,6 +265,7 @@ def test_urls_end_where_prose_continues() -> None:
     assert clean_url("https://a.example/x_(y)).,") == "https://a.example/x_(y)"
     assert clean_url("<https://a.example/#part:~:text=b,-c>") == "https://a.example/#part"
     assert url_key("https://A.example:443/x#y") == url_key("https://a.example/x.")
+    assert url_key("http://a.example/x/?utm_source=b&amp;gclid=1") == url_key("https://a.example/x")
     assert url_key("doi:nothing") == "doi:nothing"
 
 

@@ -614,6 +614,42 @@ def test_urls_group_by_normal_form_in_order_of_first_use() -> None:
     ]
 
 
+def test_spellings_of_one_address_are_one_group() -> None:
+    urls = [
+        "http://b.example/x/",
+        "https://b.example:443/x?utm_source=a#y",
+        "https://www.b.example/x",
+        "https://b.example/X",
+    ]
+    groups = group_by_url([Triplet(str(place), place, url) for place, url in enumerate(urls)])
+    assert [(group.url, group.facts, group.others) for group in groups] == [
+        (urls[0], ("0", "1"), ("https://b.example/x?utm_source=a",)),
+        (urls[2], ("2",), ()),
+        (urls[3], ("3",), ()),
+    ]
+
+
+async def test_page_is_read_under_the_spelling_that_leads_to_it() -> None:
+    said = "Trams are cheap [1](http://b.example/x/?gclid=1). Trams are loud [2](https://b.example/x)."
+    card, tools = await run(case(said), pages={"https://b.example/x": page(B, "A page with words.")})
+    near(card, pairs=2, supported=1, unknown=1, unreachable=0, addresses=1)
+    assert tools.urls == ["http://b.example/x/?gclid=1", "https://b.example/x"]
+    card, _ = await run(case(said), pages={})
+    near(card, pairs=2, unreachable=2)
+
+
+@pytest.mark.parametrize(("other", "pairs"), [("A page with words.", 1), ("Another page with words.", 2)])
+async def test_www_is_dropped_where_both_names_lead_there(other: str, pairs: int) -> None:
+    said = "Trams are cheap [1](https://www.b.example/x) [2](https://b.example/x)."
+    pages = {
+        "https://www.b.example/x": page("https://www.b.example/x", "A page with words."),
+        "https://b.example/x": page("https://b.example/x", other),
+    }
+    card, _ = await run(case(said), pages=pages)
+    near(card, pairs=pairs, supported=pairs, e_cit=pairs, statements=1)
+    assert sum(bool(line.url) for line in card.evidence) == pairs
+
+
 def test_scores_without_pairs_are_zero() -> None:
     assert paper_scores([]) == PaperScores(0, 0)
     assert code_scores([None, Tally(unknown=3)]) == CodeScores(0, 0, 0)

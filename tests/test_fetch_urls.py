@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.fetchers.urls import MAX_URL, MalformedURL, join_url, normalise_url, site_of, worker_of
+from adjudge.fetchers.urls import (
+    MAX_URL,
+    MalformedURL,
+    join_url,
+    normalise_url,
+    page_key,
+    page_parts,
+    site_of,
+    worker_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +82,15 @@ def test_urls_have_one_normal_form(url: str, normal: str) -> None:
             "http://a.example/",
         ),
         ("https://www.google.com/url?q=https://10.0.0.1/", "https://10.0.0.1/"),
+        ("https://l.facebook.com/l.php?u=https%3A%2F%2Fa.example%2Fb&h=AT0", "https://a.example/b"),
+        ("https://duckduckgo.com/l/?uddg=https%3A%2F%2Fa.example%2Fb&rut=1", "https://a.example/b"),
+        ("https://www.youtube.com/redirect?event=x&q=https%3A%2F%2Fa.example%2Fb", "https://a.example/b"),
+        (
+            "https://eur01.safelinks.protection.outlook.com/?url=https%3A%2F%2Fa.example%2Fb",
+            "https://a.example/b",
+        ),
+        ("https://www.youtube.com/watch?v=1&q=https://a.example/", None),
+        ("https://l.facebook.com.evil.example/l.php?u=https://a.example/", None),
         ("https://www.google.com/search?q=https://a.example/", None),
         ("https://www.google.com/url?q=a+word", None),
         ("https://www.google.com/url?q=file:///etc/passwd", None),
@@ -200,3 +218,52 @@ def test_site_has_one_worker() -> None:
     assert len({worker_of(url, 8) for url in urls}) == 1
     spread = {worker_of(f"https://host-{n}.example/", 8) for n in range(200)}
     assert spread == set(range(8))
+
+
+ONE_PAGE = (
+    "https://a.example/b_c?d=1&E=2",
+    "http://a.example/b_c?d=1&E=2",
+    "http://A.example:80/b%5Fc/?d=1&E=2#top",
+    "https://a.example:443/x/../b_c?d=1&E=2#:~:text=some%20words",
+    "https://a.example/b_c?utm_source=chatgpt.com&d=1&E=2&utm_medium=",
+    "https://a.example/b_c?gclid=x&d=1&fbclid=y&E=2&UTM_CAMPAIGN=z",
+    "https://www.google.com/url?q=https%3A%2F%2Fa.example%2Fb_c%3Fd%3D1%26E%3D2&sa=U",
+)
+OTHER_PAGES = (
+    "https://a.example/b_c?d=1&e=2",
+    "https://a.example/b_c?E=2&d=1",
+    "https://a.example/B_C?d=1&E=2",
+    "https://a.example/b_c?d=1&E=2&ref=x",
+    "https://a.example:8443/b_c?d=1&E=2",
+    "https://b.a.example/b_c?d=1&E=2",
+    "https://www.a.example/b_c?d=1&E=2",
+    "https://me@a.example/b_c?d=1&E=2",
+    "https://a.example/b_c",
+    "https://a.example/b_c?utm=1&d=1&E=2",
+    "https://web.archive.org/web/2020/https://a.example/b_c?d=1&E=2",
+)
+
+
+def test_addresses_of_one_page_have_one_key() -> None:
+    assert {page_key(url) for url in ONE_PAGE} == {"//a.example/b_c?d=1&E=2"}
+    assert page_key("https://a.example/?utm_source=x") == page_key("http://a.example") == "//a.example"
+
+
+def test_what_may_be_another_page_has_another_key() -> None:
+    assert len({page_key(url) for url in (*OTHER_PAGES, ONE_PAGE[0])}) == len(OTHER_PAGES) + 1
+
+
+def test_parts_keep_what_is_asked_for() -> None:
+    assert page_parts("http://www.a.example:80/b/", keep_www=False)[1:] == ("", "a.example", 0, "/b")
+    assert page_parts("http://www.a.example:81/b/?", keep_slash=True)[1:] == ("", "www.a.example", 81, "/b/")
+
+
+_FIELDS = st.lists(st.sampled_from(["a=1", "utm_id=2", "b", "gclid=", "_ga=3", "=", "utm=4"]), max_size=5)
+
+
+@given(
+    st.sampled_from(["", "/", "/x", "/x/", "/%41/%2f", "/x//"]), _FIELDS, st.sampled_from(["http", "https"])
+)
+def test_key_of_a_key_is_the_key(path: str, fields: list[str], scheme: str) -> None:
+    key = page_key(f"{scheme}://a.example{path}?{'&'.join(fields)}")
+    assert page_key(f"https:{key}") == key

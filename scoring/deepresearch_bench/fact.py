@@ -197,11 +197,15 @@ def _beside(found: Account, triplets: Sequence[Triplet]) -> _Beside:
 
 
 class Group(msgspec.Struct, frozen=True):
-    """All facts of one URL in their order; `url` as it was first written, `address` a page if it is malformed."""
+    """All facts of one URL in their order; `url` as it was first written, `address` a page if it is malformed.
+
+    `others` are the first of its further spellings, which may lead to the page where the first does not.
+    """
 
     url: str
     facts: tuple[str, ...]
     address: NormalURL | Page
+    others: tuple[NormalURL, ...] = ()
 
 
 def citation_accuracy(tally: Tally) -> float:
@@ -233,16 +237,22 @@ def code_scores(tallies: Iterable[Tally | None]) -> CodeScores:
 
 
 def group_by_url(triplets: Iterable[Triplet]) -> list[Group]:
-    """Triplets by URL, in order of first use; URLs with the same normal form are one."""
+    """Triplets by URL, in order of first use; URLs of one page (`url_key`) are one."""
     facts: dict[str, list[str]] = {}
-    urls: dict[str, tuple[str, NormalURL | Page]] = {}
+    urls: dict[str, dict[str, None]] = {}
     for triplet in triplets:
-        cleaned = clean_url(triplet.url)
-        address = address_of(cleaned)
-        key = cleaned if isinstance(address, Page) else address
-        urls.setdefault(key, (triplet.url, address))
+        key = url_key(triplet.url)
         facts.setdefault(key, []).append(triplet.fact)
-    return [Group(url, tuple(facts[key]), address) for key, (url, address) in urls.items()]
+        urls.setdefault(key, {})[triplet.url] = None
+    return [_group(tuple(urls[key]), tuple(facts[key])) for key in facts]
+
+
+_SPELLINGS = 4  # of a URL that are tried
+
+
+def _group(urls: tuple[str, ...], facts: tuple[str, ...]) -> Group:
+    address, *others = dict.fromkeys(address_of(clean_url(url)) for url in urls[:_SPELLINGS])
+    return Group(urls[0], facts, address, tuple(one for one in others if not isinstance(one, Page)))
 
 
 def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
@@ -266,6 +276,10 @@ class Seen(msgspec.Struct, frozen=True):
         """What a page is to a report with these runs of words."""
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         return cls(final_url, digest, report.is_echo(text))
+
+    def is_at(self, other: "Seen") -> bool:
+        """Whether both are one page: where they ended, or by their text."""
+        return self.final_url == other.final_url or self.digest == other.digest
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -355,6 +369,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         checked = await asyncio.gather(
             *(_check(group, report, case.task.language, tools) for group in groups)
         )
+        checked = list(_once(checked))
         pairs = [pair for found in checked for pair in found]
         evidence = [*evidence_of(checked), *notes, *([] if whole.complete else [_LEFT_OUT])]
         return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks, evidence)
@@ -446,6 +461,19 @@ def _distinct(pairs: Sequence[Pair], said: Sequence[str]) -> Iterator[Answered[P
             yield _answered(pair, pair.verdict == "supported" and not is_echo, pair.unreachable)
 
 
+def _once(checked: Iterable[tuple[Pair, ...]]) -> Iterator[tuple[Pair, ...]]:
+    """The pairs of each URL without those that a URL with or without "www." had, where both lead to one page."""
+    known: dict[tuple[str, str], Seen] = {}
+    for pairs in checked:
+        kept = []
+        for pair in pairs:
+            seen, name = pair.seen, (same_words(pair.fact), url_key(pair.url).replace("//www.", "//", 1))
+            other = known.setdefault(name, seen) if seen else None
+            if not seen or not other or other is seen or not other.is_at(seen):
+                kept.append(pair)
+        yield tuple(kept)
+
+
 def _rests_on(pairs: Sequence[Pair], said: Sequence[str]) -> dict[str, Value]:
     """What the figures rest on: how much was read, of how many statements, pages and addresses."""
     places = _Places()
@@ -487,7 +515,7 @@ def _accuracy(answers: Sequence[tuple[Pair, float]]) -> float:
 
 async def _check(group: Group, report: Runs, language: str, tools: Tools) -> tuple[Pair, ...]:
     """The unique pairs of one URL with their verdicts; `report` has the runs of words of all statements."""
-    statements, reading = distinct(group.facts), _read(group.address, tools)
+    statements, reading = distinct(group.facts), _read(group, tools)
     if len(statements) < 2:
         page = await reading
     else:
@@ -524,8 +552,18 @@ async def _unique(statements: Sequence[str], language: str, tools: Tools) -> tup
     return kept_statements(statements, kept)
 
 
-async def _read(address: NormalURL | Page, tools: Tools) -> Page | Missing:
-    """The page at `address`, or why it has nothing to be read."""
+async def _read(group: Group, tools: Tools) -> Page | Missing:
+    """The page of a URL by the first of its spellings that leads to one, or why the first has nothing to be read."""
+    first = await _read_at(group.address, tools)
+    if isinstance(first, Missing):
+        for address in group.others:
+            page = await _read_at(address, tools)
+            if not isinstance(page, Missing):
+                return page
+    return first
+
+
+async def _read_at(address: NormalURL | Page, tools: Tools) -> Page | Missing:
     page = address if isinstance(address, Page) else await tools.page(address)
     if page.reason is not None:
         return Missing(page.reason)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adjudge.fetchers.urls import DEFAULT_PORTS, MalformedURL, split_url
+from adjudge.fetchers.urls import MalformedURL, page_parts
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import clean_url, compatible
 from adjudge.scoring.text.citations import MAX_REFERENCES, parse, url_key
@@ -80,13 +80,11 @@ def address_of(url: str, keep_www: bool = False, keep_slash: bool = False) -> tu
     http and https at their own ports name one page.
     """
     try:
-        parts = split_url(url)
+        parts = page_parts(url, keep_www=keep_www, keep_slash=keep_slash)
     except MalformedURL:
         return "", url.partition("#")[0].partition("?")[0]
-    host = parts.host if keep_www else parts.host.removeprefix("www.")
-    path = parts.target.partition("?")[0]
-    port = "" if parts.port == DEFAULT_PORTS[parts.scheme] else f":{parts.port}"
-    return host, f"//{host}{port}{path if keep_slash else path.rstrip('/')}"
+    port = f":{parts.port}" if parts.port else ""
+    return parts.host, f"//{parts.host}{port}{parts.target.partition('?')[0]}"
 
 
 MAX_TITLE = 200

@@ -22,7 +22,7 @@ from typing import Self
 
 import msgspec
 
-from adjudge.fetchers.urls import MalformedURL, normalise_url
+from adjudge.fetchers.urls import MalformedURL, page_key
 from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.blocks import lines, outlined
@@ -60,10 +60,10 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def url_key(url: str) -> str:
-    """The key that groups URLs: the normal form, or a malformed URL unchanged."""
+    """The key that groups URLs by the page that they lead to, or a malformed URL unchanged."""
     cleaned = clean_url(url)
     try:
-        return normalise_url(cleaned)
+        return page_key(cleaned)
     except MalformedURL:
         return cleaned
 

@@ -193,7 +193,7 @@ def duplicates(triplets: Sequence[Triplet]) -> float:
 
 
 def _content(triplet: Triplet) -> tuple[str, str]:
-    page = url_key(triplet.url).partition("#")[0].partition("?")[0].rstrip("/")
+    page = url_key(triplet.url).partition("?")[0].rstrip("/")
     return _NO_WORD.sub(" ", triplet.fact).strip().casefold(), page
 
 

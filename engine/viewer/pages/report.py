@@ -15,12 +15,11 @@ from adjudge.engine.viewer.data.passages import Span, nearest
 from adjudge.engine.viewer.data.query import EvidenceQuery, NotThere, QuestionQuery, ReportQuery, address
 from adjudge.engine.viewer.pages.frame import PART_CHARS, Frame, part_of, writer
 from adjudge.engine.viewer.pages.marked_report import Line, MarkedReport, lines_of, marked_report
-from adjudge.fetchers.page import Page
+from adjudge.fetchers.page import Page, address_of
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Unread
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.citations import url_key
 
 MAX_LINES = 1_000
 _SHORT_PROMPT = 240
@@ -267,7 +266,8 @@ async def _evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery, line:
 
 async def _source(run: OpenRun, frame: Frame, line: Line, query: EvidenceQuery) -> Markup:
     _, pages = await run.stores()
-    page = await pages.get(url_key(line.url))
+    address = address_of(line.url)
+    page = address if isinstance(address, Page) else await pages.get(address)
     if page is None:
         return Markup(render("page_text.html.jinja", __package__, page=None))
     try:
