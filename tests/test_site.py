@@ -47,7 +47,14 @@ def pages() -> ModuleType:
 
 def files_of(page: str) -> list[tuple[str, str]]:
     """The files that a page shows with their names."""
-    return re.findall(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
+    return re.findall(r'^```\w+ title="([\w./]+)"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
+
+
+def write_files(folder: Path, page: str) -> None:
+    """Write the files that a page shows into `folder`."""
+    for name, text in files_of(page):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def typed_in(page: str, *about: str) -> list[list[str]]:
@@ -63,10 +70,17 @@ def typed_in(page: str, *about: str) -> list[list[str]]:
 
 def test_quickstart_works_as_typed(tmp_path: Path) -> None:
     """Its files are made as they stand, and its commands run in their order."""
-    for name, text in files_of(QUICKSTART):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    typed = typed_in(QUICKSTART, "adjudge.yaml", "runs/first")
-    assert [words[1] for words in typed] == ["plan", "evaluate", "show", "compare", "evaluate"]
+    write_files(tmp_path, QUICKSTART)
+    typed = typed_in(QUICKSTART, "adjudge.yaml", "runs/first", "bridges")
+    assert [words[1] for words in typed] == [
+        "init",
+        "evaluate",
+        "plan",
+        "evaluate",
+        "show",
+        "compare",
+        "evaluate",
+    ]
     with judge() as url:
         said = [
             subprocess.run(
@@ -78,16 +92,16 @@ def test_quickstart_works_as_typed(tmp_path: Path) -> None:
             ).stdout
             for words in typed
         ]
-    assert "rubrics" in said[1] and "312 metres" in said[2]
+    assert "2 reports of 2 systems (A, B)" in said[0] and said[1].index(" A ") < said[1].index(" B ")
+    assert "rubrics" in said[3] and "312 metres" in said[4]
     (shown,) = re.findall(r"^```text\n(.*?)^```$", QUICKSTART, re.MULTILINE | re.DOTALL)
-    assert shown in said[1]
+    assert shown in said[3]
 
 
 def test_own_protocol_works_as_typed(tmp_path: Path) -> None:
     """Its files are made as they stand beside the quickstart's; the entry point is what `pip install -e .` leaves."""
     for page in (QUICKSTART, OWN_PROTOCOL):
-        for name, text in files_of(page):
-            (tmp_path / name).write_text(text, encoding="utf-8")
+        write_files(tmp_path, page)
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     installed = tmp_path / f"{project['name']}-{project['version']}.dist-info"
     installed.mkdir()

@@ -126,7 +126,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _running(commands: Commands) -> None:
-    """Score reports, say what that would take, and draft gold."""
+    """Begin, score reports, say what that would take, and draft gold."""
+    command = _add(
+        commands, "init", "write a configuration for the reports in a folder, and say what was found"
+    )
+    add = command.add_argument
+    add("folder", metavar="FOLDER", nargs="?", default=".", help="where your files are (default: here)")
+    add("--judge", metavar="SPEC", help=JUDGES)
+    add("--protocol", nargs="+", metavar="NAME", help="these protocols, whatever was found")
+    add("--out", metavar="FILE", help="the configuration to write (default: adjudge.yaml in FOLDER)")
+
     command = _add(commands, "evaluate", "score reports and print the leaderboard")
     add = command.add_argument
     _add_run_options(command)
@@ -459,7 +468,13 @@ def _add(
 
 def _add_run_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("config", metavar="CONFIG", help=CONFIG)
+    add(
+        "config",
+        metavar="CONFIG",
+        nargs="?",
+        default="adjudge.yaml",
+        help=f"{CONFIG} (default: adjudge.yaml)",
+    )
     add("--out", metavar="DIR", help="the run's folder")
     add("--store", metavar="URI", help=STORE)
     add("--judge", metavar="SPEC", help=JUDGES)

@@ -115,7 +115,9 @@ def load_yaml(file: Path) -> dict[str, Any]:
     try:
         raw = _read(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        is_usual = isinstance(error, FileNotFoundError) and file.name == "adjudge.yaml"
+        fix = "; `adjudge init` writes one for the reports in a folder" if is_usual else ""
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}{fix}") from error
     except MarkedYAMLError as error:  # its text would repeat lines of the file
         at = error.problem_mark
         where = "" if at is None else f", line {at.line + 1}, column {at.column + 1}"

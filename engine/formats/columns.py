@@ -11,7 +11,7 @@ from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.records import Raws, Record
 from adjudge.scoring.contract.case import Task
 
-__all__ = ["TASKS_COLUMNS", "Columns", "Prompts", "renamed"]
+__all__ = ["TASKS_COLUMNS", "Columns", "Prompts", "question_in", "renamed", "report_in"]
 
 K = TypeVar("K")
 
@@ -184,6 +184,26 @@ class Columns(Generic[K]):
             if (numbered := _SAMPLE.fullmatch(name)) is not None and numbered[1] in self._tasks:
                 return numbered[1], int(numbered[2])
         return bare, 0
+
+
+def report_in(row: Raws) -> str:
+    """The column of a row that may hold a report, by its usual names; "" if none does."""
+    return next((name for name in _TEXT if _is_text(row.get(name))), "")
+
+
+def question_in(row: Raws) -> tuple[str, str]:
+    """The id and the question of the task that a row is of, by the columns' usual names; "" where there is none."""
+    asked = next(
+        (name for name in _PROMPT if _is_text(row.get(name)) and (name != "task" or _is_sentence(row[name]))),
+        "",
+    )
+    named = (name for name in ("task_id", *_TASK) if name in row and name != asked)
+    task = next((found for name in named if (found := _number_as_text(row[name]))), "")
+    return task, msgspec.json.decode(row[asked], type=str) if asked else ""
+
+
+def _is_sentence(raw: msgspec.Raw) -> bool:
+    return " " in (text := msgspec.json.decode(raw, type=str).strip()) or not text.isascii()
 
 
 def renamed(record: Record, others: Mapping[str, Sequence[str]], taken: dict[str, str]) -> bytes:

@@ -32,6 +32,7 @@ __all__ = [
     "Key",
     "Located",
     "Prompts",
+    "layouts",
     "load_dataset",
     "load_tasks",
     "located",
@@ -167,6 +168,11 @@ def _on_hub(data: HubData, entry: Given) -> list[InputFile]:
 def load_tasks(layout: str, tasks: str, date: datetime.date | None = None) -> dict[str, Task]:
     """The tasks of a configuration by id, whatever its reports. Raises FormatError for missing files."""
     return _read(layout, str(from_hub(tasks).place) if _is_on_hub(tasks) else tasks, [], date=date).tasks
+
+
+def layouts() -> list[str]:
+    """The names of all layouts that are installed."""
+    return sorted(_readers())
 
 
 def _is_on_hub(path: str) -> bool:

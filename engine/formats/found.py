@@ -1,0 +1,309 @@
+"""What a folder holds, as people have it: tasks, reports, criteria and pages, told apart by what is in the files.
+
+Names decide only where the content leaves two readings. Hidden folders, runs, virtual environments and folders of
+pages are not searched for reports; files about the folder itself (README, LICENSE) are no reports.
+"""
+
+import glob
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from adjudge.engine.errors import UsageError
+from adjudge.engine.formats.columns import TASKS_COLUMNS, question_in, report_in
+from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks
+from adjudge.engine.formats.input_files import (
+    DOCUMENTS,
+    MAX_FILES,
+    TABLES,
+    Given,
+    InputFile,
+    by_number,
+    matched,
+)
+from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
+from adjudge.engine.formats.rejected import FormatError, Rejected
+from adjudge.scoring.contract.case import Task
+
+__all__ = ["OWN", "FoundFolder", "found_in"]
+
+OWN = "adjudge"
+_ABOUT = re.compile(
+    r"(?i)readme|licen[cs]e|copying|notice|changelog|contributing|security|requirements|citation|code_of_conduct"
+)
+_ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
+_NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
+_NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
+_SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
+_LONG = 200  # characters: a text of so many is no name
+_YAML_BYTES = 2_000_000
+_DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
+
+
+class FoundFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found; paths are relative to the folder."""
+
+    layout: str = OWN
+    """The format: our own, or that of a published benchmark."""
+    tasks: str = ""
+    """The file or folder of tasks; "" where there is none."""
+    reports: tuple[str, ...] = ()
+    """Files, folders and patterns of reports; none where the benchmark's folder names them itself."""
+    criteria: str = ""
+    """A file of criteria for the protocol `rubrics`."""
+    pages: str = ""
+    """A folder of frozen pages."""
+    aside: tuple[str, ...] = ()
+    """Files that were taken for nothing, though their kind is one that reports have."""
+    made: tuple[Task, ...] = ()
+    """Where there is no file of tasks: the tasks that the reports are for."""
+    asked: bool = True
+    """Whether every task of `made` has its question; else its name stands for it."""
+
+
+def found_in(folder: Path) -> FoundFolder:
+    """What `folder` holds. Raises FormatError if there is no report in it."""
+    return _published(folder) or _own(folder)
+
+
+def _published(folder: Path) -> FoundFolder | None:
+    """The data set of a published benchmark that `folder` is, or that a folder in it is, beside reports."""
+    for place in (folder, *_within(folder)):
+        for layout in layouts():
+            with suppress(UsageError, OSError, *UNREADABLE):
+                if layout == OWN or not load_tasks(layout, str(place)):
+                    continue
+                tasks = os.path.relpath(place, folder)
+                if _has_reports(layout, place, ()):
+                    return FoundFolder(layout=layout, tasks=tasks)
+                reports = tuple(_beside(folder, place))
+                if reports and _has_reports(layout, place, [str(folder / one) for one in reports]):
+                    return FoundFolder(layout=layout, tasks=tasks, reports=reports)
+    return None
+
+
+def _within(folder: Path) -> list[Path]:
+    """The folders in `folder`, and in these, that a data set may be in."""
+    found: list[Path] = []
+    level = [folder]
+    for _ in range(_DEPTH):
+        level = sorted(
+            one for above in level for one in above.iterdir() if one.is_dir() and one.name[:1] != "."
+        )
+        if len(found) + len(level) > _FOLDERS:
+            break
+        found += level
+    return found
+
+
+def _beside(folder: Path, place: Path) -> Iterator[str]:
+    """The entries of the reports in `folder` beside the data set at `place`, of those in it where there are none."""
+    files = [file for path in _files(folder, []) if _kind(file := InputFile(path)) == "reports"]
+    outside = [file for file in files if place not in Path(str(file)).parents]
+    yield from _entries(folder, outside or files)
+
+
+def _has_reports(layout: str, tasks: Path, entries: Iterable[str]) -> bool:
+    with suppress(UsageError, OSError, *UNREADABLE):
+        found: Dataset = load_dataset(layout, str(tasks), list(entries))
+        return bool(found.reports)
+    return False
+
+
+def _own(folder: Path) -> FoundFolder:
+    pages: list[Path] = []
+    files = [InputFile(path) for path in _files(folder, pages)]
+    kinds = {str(file): _kind(file) for file in files}
+    tasks = [file for file in files if kinds[str(file)] == "tasks"]
+    reports = [file for file in files if kinds[str(file)] == "reports"]
+    if len(tasks) > 1:
+        names = ", ".join(_name(folder, file) for file in tasks)
+        raise FormatError(
+            f"{folder}: {names} may all be the tasks; give one of these to tasks: in a configuration"
+        )
+    if not reports:
+        raise FormatError(
+            f"{folder}: no report was found; a report is a document (.md, .txt, .html, .pdf, .docx), or a row of a "
+            "table (.jsonl, .json, .csv, .tsv, .parquet) with its text in a column such as `text` or `report`"
+        )
+    criteria = [file for file in files if kinds[str(file)] == "criteria"] or list(_yaml_criteria(folder))
+    made, asked = ((), True) if tasks else _tasks_of(reports)
+    aside = [file for file in files if kinds[str(file)] == ""]
+    return FoundFolder(
+        tasks=_name(folder, tasks[0]) if tasks else "",
+        reports=tuple(_entries(folder, reports)),
+        criteria=_name(folder, criteria[0]) if criteria else "",
+        pages=os.path.relpath(pages[0], folder) if pages else "",
+        aside=tuple(_name(folder, file) for file in aside),
+        made=made,
+        asked=asked,
+    )
+
+
+def _name(folder: Path, file: InputFile) -> str:
+    return os.path.relpath(str(file), folder)
+
+
+def _files(folder: Path, pages: list[Path]) -> Iterator[Path]:
+    """The files below `folder` of kinds that may hold tasks or reports; `pages` takes the folders of frozen pages."""
+    seen = 0
+    for parent, folders, names in os.walk(folder):
+        if parent != str(folder) and any(one in names for one in _NOT_IN):
+            folders.clear()
+            continue
+        if "index.jsonl" in names and _first(InputFile(Path(parent, "index.jsonl"))).keys() >= {
+            "url",
+            "file",
+        }:
+            pages.append(Path(parent))
+            folders.clear()
+            continue
+        folders[:] = sorted(
+            (one for one in folders if not one.startswith(".") and one not in _NOT_SEARCHED), key=by_number
+        )
+        seen += len(names)
+        if seen > MAX_FILES:
+            raise FormatError(f"{folder}: has more than {MAX_FILES:,} files; give a folder with fewer")
+        for name in sorted(names, key=by_number):
+            path = Path(parent, name)
+            suffix = InputFile(path).suffix
+            if not name.startswith(".") and suffix in TABLES | DOCUMENTS | {".zip"} and path.is_file():
+                yield path
+
+
+def _kind(file: InputFile) -> str:
+    """`tasks`, `reports`, `criteria`, or "" for a file that is none of these."""
+    if file.suffix in DOCUMENTS or file.suffix == ".zip":
+        return "" if _ABOUT.fullmatch(file.stem) else "reports"
+    row = _first(file)
+    if "criterion" in row:
+        return "criteria"
+    text, (task, question) = report_in(row), question_in(row)
+    asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
+    if asks and (not text or "gold" in row or (text == "answer" and _ASKING.match(file.stem))):
+        return "tasks"
+    return "reports" if text or (not task and _is_texts_by_task(row)) else ""
+
+
+def _first(file: InputFile) -> Raws:
+    """The first row of a table; empty if there is none that can be read."""
+    with suppress(*UNREADABLE, FormatError, OSError):
+        for record in records(file, []):
+            return _row(record)
+    return {}
+
+
+def _row(record: Record) -> Raws:
+    found: Raws = msgspec.json.decode(record.raw, type=Raws)
+    return found
+
+
+def _is_texts_by_task(row: Raws) -> bool:
+    """Whether a JSON object has a report under the name of each task."""
+    return bool(row) and all(bytes(raw)[:1] == b'"' and len(raw) > _LONG for raw in row.values())
+
+
+def _yaml_criteria(folder: Path) -> Iterator[InputFile]:
+    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+        with suppress(OSError, UnicodeError, RecursionError, yaml.YAMLError):
+            if path.stat().st_size > _YAML_BYTES:
+                continue
+            # Only which events come is looked at, so that aliases cost nothing.
+            words = {
+                one.value for one in yaml.parse(path.read_text("utf-8")) if isinstance(one, yaml.ScalarEvent)
+            }
+            if "criterion" in words:
+                yield InputFile(path)
+
+
+def _entries(folder: Path, files: list[InputFile]) -> Iterator[str]:
+    """`files` as few entries of `reports:`: a folder where all in it are reports, else a pattern, else names."""
+    chosen = {Path(str(file)) for file in files}
+    tops = dict.fromkeys(Path(_name(folder, file)).parts[0] for file in files)
+    loose: list[Path] = []
+    for top in tops:
+        place = folder / top
+        if place.is_dir() and _readable(place) <= chosen:
+            yield top
+        else:
+            loose += [one for one in chosen if one == place or place in one.parents]
+    groups = defaultdict[tuple[Path, str], list[Path]](list)
+    for one in sorted(loose, key=lambda path: by_number(str(path))):
+        groups[one.parent, one.suffix].append(one)
+    for (parent, suffix), those in groups.items():
+        pattern = os.path.relpath(parent / "x", folder)[:-1]
+        if len(those) > 1 and set(parent.glob(f"*{glob.escape(suffix)}")) == set(those):
+            yield f"{glob.escape(pattern)}*{suffix}"
+        else:
+            yield from (glob.escape(os.path.relpath(one, folder)) for one in those)
+
+
+def _readable(place: Path) -> set[Path]:
+    """What an entry of `reports:` that names the folder would read."""
+    return {
+        Path(parent, name)
+        for parent, folders, names in os.walk(place)
+        for name in names
+        if not name.startswith(".") and InputFile(Path(name)).suffix in TABLES | DOCUMENTS
+        if not any(part.startswith(".") for part in Path(parent).relative_to(place).parts)
+    }
+
+
+def _tasks_of(files: list[InputFile]) -> tuple[tuple[Task, ...], bool]:
+    """The tasks of reports, by the questions and ids in their rows, else by the names of files."""
+    unpacked = [
+        one for file in files for one in (matched(Given(str(file))) if file.suffix == ".zip" else [file])
+    ]
+    rows = [pair for file in unpacked if file.suffix in TABLES for pair in _asked_in(file)]
+    names = _names([file for file in unpacked if file.suffix in DOCUMENTS])
+    questions: dict[str, str] = {}
+    ids = defaultdict[str, set[str]](set)
+    for task, question in rows:
+        ids[" ".join(question.split())].add(task)
+    one_each = all(len(those) == 1 for question, those in ids.items() if question)
+    if one_each and len({task for task, _ in rows}) >= len(ids):
+        for task, question in rows:
+            if task:
+                questions.setdefault(task, question)
+    else:  # the ids are those of rows
+        for number, question in enumerate((one for one in ids if one), 1):
+            questions[f"question-{number}"] = question
+    for name in names:
+        questions.setdefault(name, "")
+    asked = all(questions.values())
+    return tuple(Task(id=task, prompt=question or task) for task, question in questions.items()), asked
+
+
+def _asked_in(file: InputFile) -> Iterator[tuple[str, str]]:
+    """The task's id and question of every row that can be read."""
+    rejected: list[Rejected] = []
+    first = _first(file)
+    known = first.keys() if _is_texts_by_task(first) and not report_in(first) else ()
+    for record in records(file, rejected, known):
+        with suppress(*UNREADABLE):
+            task, question = question_in(_row(record))
+            if record.task or task or question:
+                yield record.task or task, question
+            elif not record.line:
+                yield file.stem, ""
+
+
+def _names(documents: list[InputFile]) -> list[str]:
+    """The tasks that documents are named after: `ID`, or `ID-K` where that is a sample of another that is there."""
+    stems = dict.fromkeys(file.stem for file in documents)
+    matches = {stem: found[1] for stem in stems if (found := _SAMPLE.fullmatch(stem)) is not None}
+    sizes = Counter(matches.values())
+    samples = len(matches) == len(stems) and len(sizes) > 1 and min(sizes.values()) > 1
+
+    def task(stem: str) -> str:
+        prefix = matches.get(stem, "")
+        is_sample = prefix and (samples or prefix in stems or (prefix.isdecimal() and sizes[prefix] > 1))
+        return prefix if is_sample else stem
+
+    return list(dict.fromkeys(task(stem) for stem in stems))

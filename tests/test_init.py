@@ -1,0 +1,252 @@
+"""`adjudge init` finds what people have in a folder, and writes a configuration that runs."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adjudge.engine.commands.init import start
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.formats.found import found_in
+from adjudge.engine.runs.choice import chosen_dataset
+from tests.commands import one_line, run
+from tests.paper_folders import deepresearch_bench, dr3_eval, drmi_bench, livedrbench, rigorous_bench
+
+KITE = "What colour is the kite?"
+BOAT = "How long is the boat?"
+TEXT = "The kite is red [1].\n\n## References\n\n[1] https://kites.example/red\n"
+
+
+def lines(*rows: object) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def put(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
+    "documents of one system": (
+        {"kite.md": TEXT, "boat.md": TEXT},
+        {("HERE", "kite", 0), ("HERE", "boat", 0)},
+    ),
+    "a folder for each system, a word about it": (
+        {"wren/kite.md": TEXT, "robin/kite.txt": TEXT, "wren/README.md": "About wren"},
+        {("wren", "kite", 0), ("robin", "kite", 0)},
+    ),
+    "samples by number": (
+        {
+            "wren/7-1.md": TEXT,
+            "wren/7-2.md": TEXT + "More.",
+            "wren/8-1.md": TEXT,
+            "wren/8-2.md": TEXT + "More.",
+        },
+        {("wren", "7", 1), ("wren", "7", 2), ("wren", "8", 1), ("wren", "8", 2)},
+    ),
+    "numbers that are no samples": (
+        {"wren/report-1.md": TEXT, "wren/report-2.md": TEXT},
+        {("wren", "report-1", 0), ("wren", "report-2", 0)},
+    ),
+    "a table of questions and answers": (
+        {
+            "out.csv": f'question,answer,model\n{KITE},"{TEXT}",wren\n{BOAT},"{TEXT}",wren\n{KITE},"{TEXT}",robin\n'
+        },
+        {("wren", "question-1", 0), ("wren", "question-2", 0), ("robin", "question-1", 0)},
+    ),
+    "ids of rows": (
+        {
+            "out.jsonl": lines(
+                {"id": 1, "prompt": KITE, "response": TEXT, "model": "wren"},
+                {"id": 2, "prompt": KITE, "response": TEXT, "model": "robin"},
+            )
+        },
+        {("wren", "question-1", 0), ("robin", "question-1", 0)},
+    ),
+    "a file of tasks with its own columns": (
+        {
+            "questions.csv": f"question_id,question\n1,{KITE}\n2,{BOAT}\n",
+            "results/wren.jsonl": lines({"id": "1", "article": TEXT}, {"id": "2", "article": TEXT}),
+        },
+        {("wren", "1", 0), ("wren", "2", 0)},
+    ),
+    "tasks with answers, and a run that is there": (
+        {
+            "tasks.jsonl": lines({"id": "1", "prompt": KITE, "answer": "Red"}),
+            "reports.jsonl": lines({"task_id": "1", "system": "wren", "text": TEXT}),
+            "runs/first/run.json": "{}",
+            "runs/first/leaderboard.md": TEXT,
+        },
+        {("wren", "1", 0)},
+    ),
+    "an object of texts": (
+        {"wren.json": json.dumps({"kite": TEXT * 4, "boat": TEXT * 4})},
+        {("wren", "kite", 0), ("wren", "boat", 0)},
+    ),
+}
+
+
+def loaded(folder: Path) -> set[tuple[str, str, int]]:
+    dataset = chosen_dataset(RunConfig.load(folder / "adjudge.yaml"))
+    assert not dataset.rejected
+    return {(one.system, one.task_id, one.sample) for one in dataset.reports}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folders_of_people_are_read(tmp_path: Path, name: str) -> None:
+    files, due = FOLDERS[name]
+    place = put(tmp_path / "HERE", files)
+    found = start(str(place))
+    assert loaded(place) == due
+    assert found.protocols == ("fact",)
+    assert {path: (place / path).read_text() for path in files} == files
+
+
+def test_archives_are_looked_into(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "wren.zip", "w") as archive:
+        archive.writestr("kite.md", TEXT)
+    start(str(tmp_path))
+    assert loaded(tmp_path) == {("wren", "kite", 0)}
+
+
+def checkout(folder: Path) -> None:
+    """A checkout of DeepResearch Bench with a system's articles."""
+    deepresearch_bench(folder / "made")
+    bench = (folder / "made/deep_research_bench").rename(folder / "bench")
+    shutil.rmtree(folder / "made")
+    rows = [{"id": number, "prompt": f"Task {number}?", "article": TEXT} for number in (1, 2)]
+    put(bench, {"data/test_data/raw_data/wren.jsonl": lines(*rows)})
+
+
+@pytest.mark.parametrize(
+    ("make", "layout", "protocols"),
+    [
+        (checkout, "deepresearch-bench", {"race", "fact"}),
+        (rigorous_bench, "rigorous", {"rigorous"}),
+        (livedrbench, "livedrbench", {"livedr"}),
+        (drmi_bench, "drmi", {"drmi"}),
+        (dr3_eval, "dr3-eval", {"dr3"}),
+    ],
+)
+def test_published_folders_are_known(tmp_path: Path, make, layout: str, protocols: set[str]) -> None:
+    make(tmp_path)
+    found = start(str(tmp_path))
+    assert found.found["format"] == layout
+    assert set(found.protocols) == protocols
+    assert loaded(tmp_path)
+
+
+def test_two_commands_make_a_board(tmp_path: Path, capsys, monkeypatch) -> None:
+    put(
+        tmp_path,
+        {
+            "criteria.yaml": '- {criterion: "The kite is red.", points: 1}\n',
+            "wren/kite.md": "The kite is red.",
+            "robin/kite.md": "A boat.",
+        },
+    )
+    monkeypatch.chdir(tmp_path)
+    code, said, _ = run(capsys, "init")
+    assert code == 0
+    assert "2 reports of 2 systems (robin, wren)" in said
+    assert "names stand for them" in said
+    assert "variant: pointwise" in said
+    code, board, _ = run(capsys, "evaluate")
+    assert code == 0
+    assert board.index("wren") < board.index("robin")
+
+
+def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
+    put(tmp_path, {"kite.md": TEXT, "adjudge.yaml": "mine: 1\n"})
+    code, _, error = run(capsys, "init", tmp_path)
+    assert code == 2
+    assert "--out FILE" in one_line(error)
+    assert (tmp_path / "adjudge.yaml").read_text() == "mine: 1\n"
+    assert not (tmp_path / "tasks.jsonl").exists()
+    put(tmp_path, {"tasks.jsonl": "not a task\n"})
+    code, _, error = run(capsys, "init", tmp_path, "--out", tmp_path / "other.yaml")
+    assert code == 2
+    assert "tasks.jsonl is there" in one_line(error)
+    assert not (tmp_path / "other.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "no report was found"),
+        ({"README.md": "About"}, "no report was found"),
+        ({"tasks.jsonl": lines({"id": "1", "prompt": KITE})}, "no report was found"),
+        (
+            {
+                "a.jsonl": lines({"id": "1", "prompt": KITE}),
+                "b.jsonl": lines({"id": "1", "prompt": BOAT}),
+                "k.md": TEXT,
+            },
+            "a.jsonl, b.jsonl may all be the tasks",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, capsys, files: dict[str, str], said: str) -> None:
+    code, _, error = run(capsys, "init", put(tmp_path, files))
+    assert code == 2
+    assert said in one_line(error)
+
+
+def test_options_decide(tmp_path: Path, capsys) -> None:
+    put(tmp_path, {"kite.md": TEXT})
+    code, _, error = run(capsys, "init", tmp_path, "--protocol", "rase")
+    assert code == 2
+    assert "race" in one_line(error)
+    spec = "openai:http://127.0.0.1:9/v1#m"
+    run(capsys, "init", tmp_path, "--protocol", "race", "--judge", spec)
+    config = yaml.safe_load((tmp_path / "adjudge.yaml").read_text())
+    assert config["protocols"] == ["race"]
+    assert config["judge"] == spec
+
+
+def test_a_server_of_the_environment_judges(tmp_path: Path) -> None:
+    put(tmp_path, {"kite.md": TEXT})
+    named = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "small"}
+    start(str(tmp_path), environ=named)
+    assert RunConfig.load(tmp_path / "adjudge.yaml").judge_of("fact").model == "small"
+    away = start(
+        str(tmp_path), str(tmp_path / "b.yaml"), environ={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    )
+    assert "lists no model" in away.found["judge"]
+
+
+def test_pages_and_criteria_are_found(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "kite.md": TEXT,
+            "pages/index.jsonl": lines({"url": "https://kites.example/red", "file": "red.html"}),
+            "pages/red.html": "<p>The kite is red.",
+            "criteria.jsonl": lines({"criterion": "The kite is red.", "points": 1}),
+        },
+    )
+    start(str(tmp_path))
+    config = RunConfig.load(tmp_path / "adjudge.yaml")
+    assert config.fetch.mode == "snapshot"
+    assert {one.name for one in config.resolved.protocols} == {"fact", "rubrics"}
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=30), st.text(max_size=60), min_size=1, max_size=4))
+def test_names_are_no_settings(tmp_path_factory, names: dict[str, str]) -> None:
+    folder = tmp_path_factory.mktemp("hostile")
+    for place, name in enumerate(names):
+        safe = name.replace("/", "").replace("\0", "").encode("utf-8", "ignore").decode().lstrip(".")
+        if safe.strip() and len(safe.encode()) < 100:
+            (folder / f"{safe}.md").write_text(TEXT)
+        (folder / f"plain-{place}.md").write_text(TEXT)
+    found = found_in(folder)
+    start(str(folder))
+    dataset = chosen_dataset(RunConfig.load(folder / "adjudge.yaml"))
+    assert {one.task_id for one in dataset.reports} == {task.id for task in found.made}
