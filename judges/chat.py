@@ -28,6 +28,13 @@ Part = dict[str, object]
 _PREAMBLE = "preamble"
 
 
+_AGAIN = {
+    "en": "This reply cannot be read (FAULT). Answer again with one JSON object of the form above, and nothing else.",
+    "zh": "这一回复无法读取（FAULT）。请按上述格式重新回答，只输出一个 JSON 对象。",
+}
+_SHOWN_AGAIN = 2_000  # characters of an unreadable reply
+
+
 def secret_from_environment() -> bytes:
     """The deployment's fence secret, from ADJUDGE_FENCE_SECRET; one constant for all where it is unset."""
     return os.environ.get("ADJUDGE_FENCE_SECRET", "adjudge").encode()
@@ -53,6 +60,27 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
         {"role": "system", "content": preamble.template},
         {"role": "user", "content": encodable("\n\n".join(parts))},
     ]
+
+
+def asked_again(reply: Reply[A], language: str) -> list[Message]:
+    """What follows the messages of a question whose `reply` cannot be read: the reply, and its fault."""
+    said = _AGAIN.get(language, _AGAIN["en"]).replace("FAULT", reply.fault)
+    return [
+        {"role": "assistant", "content": encodable(reply.text[:_SHOWN_AGAIN])},
+        {"role": "user", "content": encodable(said)},
+    ]
+
+
+def corrected(first: Reply[A], again: Reply[A]) -> Reply[A]:
+    """The reply to a question whose `first` reply could not be read, and which was asked `again` with the fault named.
+
+    Where that brings neither an answer nor a refusal, the first reply stands.
+    """
+    is_told = again.answer is not None or again.reason in ("judge_refused", "judge_unparseable")
+    ending = f"{first.finish_reason}, asked again: {again.finish_reason or again.reason}"
+    return msgspec.structs.replace(
+        again if is_told else first, finish_reason=ending, usage=first.usage + again.usage
+    )
 
 
 def prompt_digests(question: Question[A], book: PromptBook) -> list[bytes]:
@@ -151,13 +179,14 @@ def read_reply(
     try:
         found = decode(question, spoken)
     except UnparseableReply as error:
-        fault = f"{finish_reason or 'stop'}: {' '.join(str(error).split())[:_FAULT_CHARS]}"
+        fault = " ".join(str(error).split())[:_FAULT_CHARS]
         return Reply(
             reason="judge_unparseable",
             text=kept or "(an empty reply)",
-            finish_reason=fault,
+            finish_reason=f"{finish_reason or 'stop'}: {fault}",
             usage=usage,
             seconds=seconds,
+            fault=fault,
         )
     ending = ", ".join([finish_reason, *(f"{field} trimmed" for field in found.trimmed[:_MOST_NOTED])])
     return Reply(answer=found.answer, text=kept, finish_reason=ending, usage=usage, seconds=seconds)

@@ -5,7 +5,7 @@ Nothing is sent or received here. A server's text is untrusted: it is decoded by
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from adjudge.judges.chat import Part, content_parts, messages
+from adjudge.judges.chat import Message, Part, content_parts, messages
 from adjudge.judges.judgment import MOST_TOKENS, Redaction, Usage
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
@@ -153,15 +153,26 @@ class Requests:
         _, user = messages(question, self._book, self.form(question).schema, self._secret)
         return self._encoded({"model": self._model, "messages": [user]})
 
-    def body(self, question: Question[A], form: Form, seed: int, budget: int, constrained: bool) -> bytes:
-        """The JSON body that asks `question` within `budget` tokens, with or without its schema as a constraint."""
+    def body(
+        self,
+        question: Question[A],
+        form: Form,
+        seed: int,
+        budget: int,
+        constrained: bool,
+        more: Sequence[Message] = (),
+    ) -> bytes:
+        """The JSON body that asks `question` within `budget` tokens, with or without its schema as a constraint.
+
+        `more` are messages that follow those of the question.
+        """
         system, user = messages(question, self._book, form.schema, self._secret)
         content: str | list[Part] = user["content"]
         if question.context.media:
             content = content_parts(question.context, user["content"])
         body = {
             "model": self._model,
-            "messages": (system, _UserMessage(content)),
+            "messages": (system, _UserMessage(content), *more),
             "max_tokens": budget,
             "temperature": self._temperature,
             "seed": seed,

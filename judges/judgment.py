@@ -200,6 +200,7 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     `text` is the raw reply, at most 100,000 characters, or what was said in its place; `finish_reason` is the server's
     word, and names both `max_tokens` sent if the question was asked again with more. Both are made storable here.
+    `fault` says what in an unreadable text is wrong, by its field; `finish_reason` repeats it.
     `seconds` runs from sending to the last byte, without queueing. A question `is_alone` that failed each time while
     the judge answered others: waiting for the judge does not help it.
     """
@@ -211,6 +212,7 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     usage: Usage = Usage()
     seconds: float = 0.0
     is_alone: bool = False
+    fault: str = ""
 
     def __post_init__(self) -> None:
         for field, text in (("text", self.text), ("finish_reason", self.finish_reason)):

@@ -112,7 +112,7 @@ class LexicalJudge:
     Long questions are answered in one thread, so that the event loop stays free.
     """
 
-    identity = JudgeIdentity("lexical", fingerprint="lexical:1", sampling="none", analysis=False)
+    identity = JudgeIdentity("lexical", fingerprint="lexical:2", sampling="none", analysis=False)
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lexical")

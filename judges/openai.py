@@ -20,6 +20,7 @@ temperature or seed
 any other 400, 422                     asked once more without the response format; left out if that helps twice
 any other 4xx                          judge_unsupported, its text what the server said
 200 without a chat completion          judge_unparseable
+a reply that does not fit the answer   asked once more with the field and its fault named; then judge_unparseable
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
 cut off, max_tokens omitted            answer_truncated, not asked again
 cut off while thinking unasked         answer_truncated, not asked again, its text what to do
@@ -37,7 +38,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from adjudge.judges.chat import continued, read_reply, without_reasoning
+from adjudge.judges.chat import asked_again, continued, corrected, read_reply, without_reasoning
 from adjudge.judges.completions import Completion, Form, Model, Requests
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.judgment import PROBE_SECONDS, Asked, JudgeIdentity, JudgeReason, Probe, Reply, Verdict
@@ -489,6 +490,8 @@ class OpenAIJudge:
         if self._most is not None and self._most < form.budgets[1]:
             form = self._requests.fitted(question, form, self._most) or form
         form, reply = await self._ask(question, form, seed, form.budgets[0])
+        if reply.fault:
+            return await self._corrected(question, form, seed, reply)
         if reply.reason != "answer_truncated":
             return reply
         if not self._requests.limits_tokens:
@@ -529,6 +532,15 @@ class OpenAIJudge:
         if received.status in _OF_ONE and self._has_answered and (await self.probe())[0].is_good:
             return form, _refused_alone(received)
         return form, self._reply(question, received, form, len(body))
+
+    async def _corrected(self, question: Question[A], form: Form, seed: int, first: Reply[A]) -> Reply[A]:
+        """The reply to a question whose `first` reply cannot be read, once that is named."""
+        more = asked_again(first, question.language)
+        body = self._requests.body(question, form, seed, form.budgets[0], form.constrained, more)
+        received = await self._server.send(body)
+        if not received.is_good:
+            return first
+        return corrected(first, self._reply(question, received, form, len(body)))
 
     async def _unconstrained(
         self, question: Question[A], form: Form, seed: int, budget: int, received: Received

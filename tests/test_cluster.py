@@ -316,11 +316,7 @@ def deadly_judge(book):
 
     def deadly(question):
         about = str(question.context)
-        if (
-            "Report of system2" in about
-            and "fact number 3." in about
-            and "number 7" in str(question.fields())
-        ):
+        if "Report of system2" in about and "fact number 3." in about and "theta" in str(question.fields()):
             os.kill(os.getpid(), signal.SIGKILL)
         return opinion(question)
 

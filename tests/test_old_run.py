@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from adjudge.judges import LexicalJudge
 from tests.commands import run
 from tests.examples import shipped
 from tests.viewing import viewing
@@ -79,11 +81,17 @@ async def test_old_run_opens_in_viewer() -> None:
     assert len(pages) > 80
 
 
-def test_old_store_answers_unchanged_questions(tmp_path: Path, adjudge: Adjudge) -> None:
-    """Only RACE's marks, one question per report, are asked again: they are in the published order since.
+def test_old_store_answers_unchanged_questions(
+    tmp_path: Path, adjudge: Adjudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys have changed only as far as questions, prompts and judges have: here the judge is said to be as it was.
+
+    Only RACE's marks, one question per report, are asked again: they are in the published order since.
 
     Keys of pages are unchanged: only what failed to be read is read again, and what the snapshot lacks never counts.
     """
+    as_it_was = msgspec.structs.replace(LexicalJudge.identity, fingerprint="lexical:1")
+    monkeypatch.setattr(LexicalJudge, "identity", as_it_was)
     shutil.copytree(ROOT / OLD / "store", tmp_path / "store")
     code, out, error = adjudge(
         "evaluate", QUICKSTART, "--store", tmp_path / "store", "--out", tmp_path / "run", "--json"

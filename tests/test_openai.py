@@ -294,6 +294,53 @@ async def test_empty_reply_says_that_it_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("What a fine report!", "no JSON object"),
+        ('{"analysis": "", "items": {"c01": "yes"}}', "items"),
+        ('{"analysis": "", "items": {}, "items": {}}', "items: given twice"),
+    ],
+)
+@pytest.mark.parametrize("language", ["en", "zh", "de"])
+async def test_unreadable_reply_is_asked_again_with_its_fault(said: str, fault: str, language: str) -> None:
+    async def once(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return mock_openai.completion(said) if mock.calls == 1 else None
+
+    async with MockOpenAI(fault=once) as mock:
+        reply = await ask(mock.url, question=msgspec.structs.replace(check(), language=language))
+        assert mock.calls == 2 and mock.last is not None
+        sent = msgspec.json.decode(mock.last.body)
+    *_, own, told = sent["messages"]
+    assert [one["role"] for one in sent["messages"]] == ["system", "user", "assistant", "user"]
+    assert own["content"] == said and fault in told["content"] and "response_format" in sent
+    assert ("JSON 对象" in told["content"]) == (language == "zh")
+    assert reply.answer is not None and reply.usage.prompt_tokens == 200
+    assert reply.finish_reason.startswith("stop: ") and reply.finish_reason.endswith(", asked again: stop")
+    assert fault in reply.finish_reason
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        replying(lambda: mock_openai.completion("What a fine report!")),
+        replying(lambda: mock_openai.refused(400, "the roles must be system and user")),
+        replying(lambda: mock_openai.completion('{"analysis": "and', "length")),
+        replying(lambda: mock_openai.refused(401, "who are you?")),
+    ],
+    ids=["unreadable", "refused", "cut", "unauthorised"],
+)
+async def test_reply_that_stays_unreadable_is_asked_twice_at_most(then: mock_openai.Fault) -> None:
+    async def faulty(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return mock_openai.completion("What a fine report!") if mock.calls == 1 else await then(mock, call)
+
+    async with MockOpenAI(fault=faulty) as mock:
+        reply = await ask(mock.url)
+        assert mock.calls == 2
+    assert (reply.reason, reply.text) == ("judge_unparseable", "What a fine report!")
+    assert "no JSON object" in reply.finish_reason
+
+
+@pytest.mark.parametrize(
     ("fault", "reason"),
     [("refusal", "judge_refused"), ("filtered", "judge_refused"), ("garbage", "judge_unparseable")],
 )
@@ -302,7 +349,7 @@ async def test_reply_without_an_answer_has_its_reason(fault: str, reason: str) -
         reply = await ask(mock.at(fault))
     assert reply.answer is None
     assert reply.reason == reason
-    assert mock.calls == 1
+    assert mock.calls == (2 if reason == "judge_unparseable" else 1)
 
 
 async def test_server_that_ignores_the_schema_is_read_leniently() -> None:
@@ -626,7 +673,7 @@ async def test_hostile_replies_are_unparseable(name: str) -> None:
     assert reply.reason == "judge_unparseable"
     assert len(reply.text) <= 100_000
     reply.text.encode()
-    assert mock.calls == 1
+    assert mock.calls == (2 if reply.fault else 1)
 
 
 # Statuses of success without an answer, as gateways send them when the server behind them has failed.

@@ -152,7 +152,7 @@ def test_a_question_without_an_answer_is_asked_again(
     answer = LexicalJudge.answer
 
     async def fails_now_and_then(self: LexicalJudge, question: Any, asked: Any) -> Reply[Any]:
-        if "number 3" in str(msgspec.to_builtins(question)):
+        if "delta" in str(msgspec.to_builtins(question)):
             return Reply(reason="judge_refused")
         return await answer(self, question, asked)
 
@@ -170,7 +170,7 @@ def test_judgments_that_were_pruned_are_asked_again(tmp_path: Path, made: Counte
     config = small(tmp_path)
     asked = run(config).from_judge
     place = Place.of(RunConfig.load(config).store)
-    prune(place, judge="lexical:1")
+    prune(place, judge="lexical:2")
     made.clear()
     assert (run(config).from_judge, made.total()) == (asked, PAIRS)
 

@@ -18,7 +18,7 @@ from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds
-from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.asking import PointsGiven, RubricItems, RubricPoints
 from adjudge.scoring.rubrics.criteria import CriteriaError, Criterion, load_criteria, rubric_score, tag_score
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.examples import shipped
@@ -377,3 +377,32 @@ def test_figures_are_made_once_for_equal_criteria():
         card = asyncio.run(score_case(protocol, case(sixty(), text), DirectTools(LexicalJudge())))
         assert list(card.scores) == [metric.name for metric in protocol.metrics_of(case(sixty()))]
     assert len(made) == 1
+
+
+SKARN = "Says that the lighthouse of Skarn is 47 metres high."
+
+
+@pytest.mark.parametrize(
+    ("criterion", "text", "points"),
+    [
+        (SKARN, "The lighthouse of Skarn is 47 metres high.", 2),
+        (SKARN, "The 1,047 steps of the lighthouse of Skarn are 47.0 metres high.", 2),
+        (SKARN, "The lighthouse of Skarn is 74 metres high.", 0),
+        (SKARN, "The lighthouse of Skarn is many metres high.", 0),
+        ("Says that 12 % of 80 orchards were lost.", "Of the orchards, 12 % were lost.", 1),
+        ("Says that 12 % of 80 orchards were lost.", "12 % of the 80 orchards were lost.", 2),
+        ("Names at least 3 orchards.", "At least these orchards: Ash, Birch, Cedar.", 2),
+        ("Names (1) orchards and (2) lighthouses.", "Orchards and lighthouses.", 2),
+        ("Names orchards? Both=2, One=1, None=0", "Orchards: Ash.", 2),
+        ("说明钟楼建于1720年。", "钟楼建于1720年。", 2),
+        ("说明钟楼建于1720年。", "钟楼建于1702年。", 0),
+        ("至少3座钟楼。", "至少是座钟楼。", 2),
+    ],
+)
+def test_embedded_judge_wants_the_figures_of_a_criterion(criterion: str, text: str, points: int) -> None:
+    alone = RubricPoints(
+        context=Context.of(report=text), task="Tell me of it.", criterion=criterion, values=(0, 1, 2)
+    )
+    assert alone.lexical().points == points
+    listed = RubricItems(context=alone.context, task=alone.task, items=(criterion,), levels=(0.0, 1.0, 2.0))
+    assert [one.level for one in listed.lexical().items.values()] == [points]

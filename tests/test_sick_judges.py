@@ -19,7 +19,7 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.judges.errors import JudgeError
 from adjudge.scoring.contract.case import Case, Report, Task
 from tests.commands import changed, one_line, run
-from tests.mock_openai import FAULTS, MockOpenAI
+from tests.mock_openai import FAULTS, MockOpenAI, completion
 from tests.outages import judged, outage, scores, stored
 from tests.processes import free_port
 from tests.reward_server import reward_server
@@ -155,6 +155,19 @@ async def test_failure_that_begins_later_is_no_score(tmp_path, fault, reason):
     assert {(row["value"], row["reason"]) for row in scores(tmp_path) if row["metric"] == "score"} == {
         (None, reason)
     }
+
+
+async def test_show_says_what_in_a_reply_cannot_be_read(tmp_path, capsys):
+    async def later(mock: MockOpenAI, call):
+        return None if call.is_probe else completion('{"analysis": "", "points": "many"}')
+
+    async with MockOpenAI(fault=later) as mock:
+        path = world(tmp_path, systems=1, tasks=1, judge=judged(mock.url))
+        await evaluate_async(RunConfig.load(path), patience=QUICK)
+    code, out, _ = await asyncio.to_thread(
+        run, capsys, "show", tmp_path / "run", "--task", "0", "--system", "system0"
+    )
+    assert code == 0 and "(judge_unparseable; stop: " in out and "`$.points`" in " ".join(out.split())
 
 
 async def test_dead_server_of_four_is_left_out_and_named(tmp_path, caplog):

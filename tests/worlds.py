@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-CRITERIA = [
-    {"criterion": f"The report names fact number {number}.", "points": points, "tags": ["facts"]}
-    for number, points in enumerate([1, 2, 3, 4, 5, 1, 2, 3, 4, -5])
+FACTS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa")
+CRITERIA = [  # to the embedded judge, every text below meets all of them
+    {"criterion": f"The report names fact {fact}.", "points": points, "tags": ["facts"]}
+    for fact, points in zip(FACTS, [1, 2, 3, 4, 5, 1, 2, 3, 4, -5], strict=True)
 ]
 METRICS = 8  # of a report under rubrics with one tag
 ADJUDGE = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()"]

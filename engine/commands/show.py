@@ -21,13 +21,17 @@ from adjudge.scoring.contract.scorecard import Scorecard
 
 
 class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored judgment: `answer` is its JSON, or None with the reason."""
+    """A stored judgment: `answer` is its JSON, or None with the reason.
+
+    `finish_reason` is the server's word; of a reply that cannot be read, it names the field and what is wrong with it.
+    """
 
     key: str
     question: str
     answer: Any
     reason: str | None
     text: str
+    finish_reason: str
     judge: str
 
 
@@ -84,6 +88,7 @@ async def _with_rows(run: Run, cards: list[Scorecard]) -> list[CardEvidence]:
                         answer=None if row.answer is None else msgspec.json.decode(row.answer),
                         reason=row.reason,
                         text=row.text,
+                        finish_reason=row.finish_reason,
                         judge=row.judge,
                     )
                     for key, row in rows
@@ -157,8 +162,13 @@ def _print_evidence(found: Iterable[CardEvidence]) -> None:
             console.print(f"  page {page.url}{moved}: {state}", markup=False)
         for question in item.questions:
             answer = question.text if question.answer is None else question.answer
-            reason = f" ({question.reason})" if question.reason else ""
+            reason = f" ({question.reason}{_fault(question)})" if question.reason else ""
             console.print(f"  {question.question} {question.key}{reason}: {answer}", markup=False)
+
+
+def _fault(asked: AskedQuestion) -> str:
+    """What in an unreadable reply is wrong, behind the reason."""
+    return f"; {asked.finish_reason}" if asked.reason == "judge_unparseable" and asked.finish_reason else ""
 
 
 def _scores_table(found: CardEvidence) -> Table:

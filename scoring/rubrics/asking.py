@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
-from adjudge.judges.lexical import coverage, rank, remembered, sentences, terms
+from adjudge.judges.lexical import coverage, figures, rank, remembered, sentences, terms
 from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case
@@ -26,6 +26,12 @@ _KEPT_CHARS = 2_000_000  # of the reports whose words are kept
 # Words of criteria, not of reports: "Does the report name ...? Yes=2, No=0".
 _OF_RUBRICS = re.compile(
     r"\w+\s{0,3}[=＝]\s{0,3}[+-]?\d+|\b(?:reports?|gives?|names?|says?|states?)\b|报告|是否|给出|说明|提到|指出",
+    re.IGNORECASE,
+)
+# Numbers that a report need not repeat: a bound, or the mark of an item.
+_LOOSE = re.compile(
+    r"(?:\b(?:at least|at most|up to|no (?:more|fewer|less) than)|至少|最多|不少于|不超过)\s{0,3}\d[\d,.]*"
+    r"|[(（]\d{1,3}[)）]",
     re.IGNORECASE,
 )
 
@@ -162,9 +168,19 @@ class ExplainedItems(Items[ExplainedLevels], frozen=True, kw_only=True):
 
 
 def lexical_level(criterion: str, report: str, levels: int) -> int:
-    """The level, from 0, that the embedded judge gives: by the criterion's words that `report` uses."""
-    seen = coverage(terms(_OF_RUBRICS.sub(" ", criterion)), _vocabulary(report))
-    return rank(seen, tuple(_SEEN + (1 - _SEEN) * step / (levels - 1) for step in range(levels - 1)))
+    """The level, from 0, that the embedded judge gives: by the criterion's words that `report` uses.
+
+    A report that lacks some of the criterion's figures does not get the highest level; one that lacks all of them
+    gets 0.
+    """
+    wanted = _OF_RUBRICS.sub(" ", criterion)
+    seen = coverage(terms(wanted), _vocabulary(report))
+    level = rank(seen, tuple(_SEEN + (1 - _SEEN) * step / (levels - 1) for step in range(levels - 1)))
+    stated = figures(_LOOSE.sub(" ", wanted))
+    missing = stated - _figures(report)
+    if not missing:
+        return level
+    return min(level, levels - 2) if len(missing) < len(stated) else 0
 
 
 def quoted(criterion: str, report: str) -> str:
@@ -177,6 +193,11 @@ def quoted(criterion: str, report: str) -> str:
 @lru_cache(maxsize=64)
 def _vocabulary(text: str) -> frozenset[str]:
     return frozenset(terms(text))
+
+
+@lru_cache(maxsize=64)
+def _figures(text: str) -> frozenset[float]:
+    return figures(text)
 
 
 @remembered(_KEPT_CHARS)
