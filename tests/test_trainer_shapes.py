@@ -12,6 +12,7 @@ import pytest
 
 from adjudge.engine.adapters import miles, slime, source, trl
 from adjudge.engine.rewards.reward import RewardError
+from adjudge.engine.rewards.tokens import masked
 from tests.worlds import world
 
 TEXT = "It states fact number 0. The measured value was 42 units."
@@ -211,7 +212,7 @@ async def test_slime_pays_what_its_loss_mask_marks(monkeypatch: pytest.MonkeyPat
     assert await slime.reward(arguments, sample) > 0
     sample.loss_mask = [1, 0, 1]
     assert await slime.reward(arguments, sample) == 0.0
-    assert source.masked([1, 2, 3], [1, 0, 1], tokenizer.decode)[1] == [(0, 10), (35, 53)]
+    assert masked([1, 2, 3], [1, 0, 1], tokenizer.decode)[1] == [(0, 10), (35, 53)]
 
 
 @pytest.mark.parametrize("state", ["aborted", "failed", "truncated"])

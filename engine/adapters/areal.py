@@ -42,12 +42,14 @@ class ReportWorkflow(RLVRWorkflow):  # type: ignore[misc]
 
     async def _compute_rewards(self, resp: Any, prompt_str: str, task_data: dict[str, Any]) -> float:
         """The reward of one response. Raises RewardError for a failed one."""
+        text = self.tokenizer.decode(resp.output_tokens)
         item = rollout(
-            self.tokenizer.decode(resp.output_tokens),
+            text,
             prompt=self.data_extract_prompt_fn(task_data),
             row=task_data,
             truncated=resp.stop_reason == "length",
         )
+        item["mask"] = [(0, len(text))]  # in one turn, every token is the policy's
         (reward,) = await open_source(self._source).score(
             [item], deadline=seconds(self._deadline), step=step_among(*resp.output_versions)
         )

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from adjudge.engine.adapters.source import Turns, masked, numbers, open_source, rollout, seconds, step_among
+from adjudge.engine.adapters.source import Turns, numbers, open_source, rollout, seconds, step_among
 from adjudge.engine.rewards.reward import Item, Reward, labelled
+from adjudge.engine.rewards.tokens import masked
 
 __all__ = ["Sample", "reward"]
 

@@ -7,10 +7,9 @@ policy's text, and what its row of the trainer's data set brings along.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -29,7 +28,6 @@ __all__ = [
     "Source",
     "TrainingStop",
     "Turns",
-    "masked",
     "number",
     "numbers",
     "numbers_of",
@@ -59,23 +57,6 @@ def rollout(
         if name in carried:
             carried[name] = _listed(carried[name])
     return {**item, **carried, "truncated": truncated}
-
-
-def masked(
-    tokens: Sequence[int], mask: Sequence[int], decode: Callable[[list[int]], str]
-) -> tuple[str, list[tuple[int, int]]]:
-    """The text of `tokens`, special ones kept, and the spans of characters that the policy wrote: `mask` is 1 there.
-
-    `decode` makes text of tokens; each run of equal marks is decoded by itself, so that spans end where runs do.
-    """
-    text = ""
-    spans = []
-    for is_own, run in groupby(zip(tokens, mask, strict=True), key=lambda one: bool(one[1])):
-        start = len(text)
-        text += decode([token for token, _ in run])
-        if is_own:
-            spans.append((start, len(text)))
-    return text, spans
 
 
 def step_among(*found: object) -> int | None:

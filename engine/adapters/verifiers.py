@@ -7,6 +7,7 @@ with ADJUDGE_REWARDS set. verifiers looks up judge ids inside its own package, s
 here. A failed reward raises: the trace then has the error, and None as its reward.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,8 +28,24 @@ async def reward(task: Any, trace: Any, *, source: Source = None, deadline: floa
     fields = {name: getattr(task, name, None) for name in NAMES}
     row = {"task_id": getattr(task, "id", None), **(getattr(task, "info", None) or {})}
     row |= {name: value for name, value in fields.items() if value is not None}
-    item = rollout(trace.last_reply, prompt=task.prompt_text, row=row, truncated=trace.is_truncated)
+    item = rollout(_said(trace), prompt=task.prompt_text, row=row, truncated=trace.is_truncated)
     (found,) = await open_source(source).score([item], deadline=seconds(deadline))
     trace.info["adjudge"] = {"reason": found.reason, "parts": msgspec.to_builtins(found.parts)}
     trace.record_metrics({name: value for name, value in found.scores.items() if value is not None})
     return number(found)
+
+
+def _said(trace: Any) -> str | Sequence[Mapping[str, Any]]:
+    """The messages of the last branch, without replies that no model call wrote; the last reply where that is another.
+
+    A harness may hand over a reply of its own (`root_reply`).
+    """
+    branches = trace.branches
+    nodes = branches[-1].nodes if branches else []
+    found = [
+        node.message.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True)
+        for node in nodes
+        if node.sampled or node.message.role != "assistant"
+    ]
+    last = next((one.get("content") or "" for one in reversed(found) if one["role"] == "assistant"), "")
+    return found if last.strip() == trace.last_reply else trace.last_reply

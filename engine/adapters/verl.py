@@ -43,15 +43,16 @@ async def compute_score(
     deadline: float | None = None,
     on_failure: str | float | None = None,
     metrics: Sequence[str] = (),
+    mask: Sequence[tuple[int, int]] | None = None,
     **kwargs: object,
 ) -> Score:
     """The reward of one sample, and `metrics` by name: for verl's logs, and for the advantages of GDPO.
 
     What it is judged by is in `extra_info` (`task_id`, `rubrics` and the like), else in the ground truth; else the task
-    with the `prompt` in `extra_info` is. Raises TrainingStop.
+    with the `prompt` in `extra_info` is. `mask` is what our own manager knows of it. Raises TrainingStop.
     """
     with unswallowed():
-        item = _item(solution_str, ground_truth, extra_info)
+        item = _item(solution_str, ground_truth, extra_info, mask)
         try:
             (reward,) = await open_source(source).score(
                 [item], deadline=seconds(deadline), step=_step(extra_info)
@@ -80,15 +81,21 @@ def compute_score_sync(
         return _score(reward, on_failure, metrics)
 
 
-def _item(text: str, ground_truth: object, extra: Mapping[str, Any] | None) -> Item:
+def _item(
+    text: str,
+    ground_truth: object,
+    extra: Mapping[str, Any] | None,
+    mask: Sequence[tuple[int, int]] | None = None,
+) -> Item:
     known = extra or {}
     row = {**labelled(ground_truth), **known}
-    return rollout(
+    item = rollout(
         text,
         prompt=known.get("prompt", known.get("question")),
         row=row,
         truncated=known.get("truncated") is True,
     )
+    return item if mask is None else {**item, "mask": mask}
 
 
 def _step(extra: Mapping[str, Any] | None) -> int | None:

@@ -93,6 +93,8 @@ class Penalties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """For the share of the text that is its task and criteria."""
     repetition: Penalty = 0.0
     """For the share of the text that it has said before."""
+    page_echo: Penalty = 0.0
+    """For the share of the pages it brings that say little but what the text says."""
     duplicate_citations: Penalty = 0.0
     """For the share of citations that repeat an earlier one."""
     citation_stuffing: Penalty = 0.0
@@ -266,6 +268,8 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     it."""
     clip: Bounds | None = None
     """The ends between which the reward is held."""
+    dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    """The share of a task's criteria (gold `rubrics`) that is left out, drawn anew at each step of the trainer."""
     penalties: Penalties = Penalties()
     """What is subtracted for each flag."""
     length: Length = Length()
@@ -317,7 +321,8 @@ class Part(msgspec.Struct, frozen=True):
     """One term of the sum: `metric` of `protocol`. `worst` is None for a metric that only a task's gold defines.
 
     One that `shares` its protocol's weight with others leaves it to them on a task that it is not due on. `least` is
-    the share of its parts that must be answered: what the protocol asks for, or all of them.
+    the share of its parts that must be answered: what the protocol asks for, or all of them. `best` is None where the
+    metric has no such bound.
     """
 
     protocol: str
@@ -327,6 +332,7 @@ class Part(msgspec.Struct, frozen=True):
     shares: bool = False
     least: float = 1.0
     lower_is_better: bool = False
+    best: float | None = None
     chosen: frozenset[str] = ASKED_FOR
     """infrastructure reasons that count against the rollout, because it asked for the page"""
 
@@ -409,6 +415,17 @@ class Formula:
     def group_weight(self) -> float:
         """The weight of a rollout's standing beside the others of its prompt."""
         return weight_at(self._group, self.step)
+
+    @property
+    def highest(self) -> float | None:
+        """The highest reward there can be; None where a metric has no bound that is known."""
+        bests = [part.best for part in self.parts]
+        high = None if self._clip is None else self._clip[1]
+        if None in bests:
+            return high
+        terms = zip(self.parts, bests, strict=True)
+        total = sum(part.of(best, self.step) for part, best in terms if best is not None)
+        return _clipped(total + self.group_weight, self._clip)
 
     @property
     def reads_pages(self) -> bool:
@@ -577,6 +594,7 @@ def _part(name: str, term: Term, config: RewardConfig, protocols: Sequence[Scori
         shares=by_default and bool(metric.gold),
         least=least,
         lower_is_better=metric.lower_is_better,
+        best=metric.best,
     )
 
 

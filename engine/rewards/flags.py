@@ -1,9 +1,10 @@
 """What a rollout does to please a judge rather than a reader, as flags from 0 (not at all) to 1 (fully).
 
 `injection` is 1 if the text addresses the judge; `hidden` is the share of it that no reader sees, `echo` the share that
-is its task and criteria, `repetition` the share that it has said before; `duplicate_citations` and `citation_stuffing`
-are shares of citations (`scoring/text/integrity.py`, which leaderboards count with too); `length` is how far the text
-is from `free` to `max` characters.
+is its task and criteria, `repetition` the share that it has said before; `page_echo` is the share of the pages it
+brings that say little but what the text says; `duplicate_citations` and `citation_stuffing` are shares of citations
+(`scoring/text/integrity.py`, which leaderboards count with too); `length` is how far the text is from `free` to `max`
+characters.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -14,7 +15,7 @@ from adjudge.engine.config.reward import Length
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
 from adjudge.scoring.text.citations import cited
-from adjudge.scoring.text.integrity import duplicates, echoed, injections, repeated, stuffed
+from adjudge.scoring.text.integrity import duplicates, echoed, echoing, injections, repeated, stuffed
 from adjudge.scoring.text.seen import seen
 
 __all__ = ["ALWAYS", "FLAGS", "UNCLEAR", "Said", "flags_of"]
@@ -24,11 +25,12 @@ UNCLEAR = "unclear_turns"
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A report as it was written, what it was `asked` (task and criteria), and the citations handed over with it."""
+    """A report as it was written, what it was `asked` (task and criteria), its citations and the texts of its pages."""
 
     text: str
     handed: tuple[Citation, ...] = ()
     asked: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
 
 
 Flag = Callable[[Said, Length], float]
@@ -55,6 +57,11 @@ def repetition(said: Said, limits: Length) -> float:
     return repeated(said.text)
 
 
+def page_echo(said: Said, limits: Length) -> float:
+    """The share of the pages that say little but what the text says; 0 without pages."""
+    return echoing(said.pages, said.text)
+
+
 def duplicate_citations(said: Said, limits: Length) -> float:
     """The share of citations that repeat an earlier one; 0 without citations."""
     return duplicates(cited(said.text, said.handed).triplets)
@@ -76,12 +83,13 @@ FLAGS: Mapping[str, Flag] = {
     "hidden": hidden,
     "echo": echo,
     "repetition": repetition,
+    "page_echo": page_echo,
     "duplicate_citations": duplicate_citations,
     "citation_stuffing": citation_stuffing,
     "length": length,
 }
 
-ALWAYS = frozenset({"injection", "hidden", "echo", "repetition"})
+ALWAYS = frozenset({"injection", "hidden", "echo", "repetition", "page_echo"})
 """The flags of every rollout; the others are looked for where they have a penalty."""
 
 

@@ -6,7 +6,7 @@ the names and in the shapes that public data sets use (`engine/formats/rubric_ro
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ __all__ = [
     "RewardError",
     "RewardItem",
     "Spans",
+    "Tokens",
     "all_settled",
     "as_items",
     "as_step",
@@ -48,6 +49,7 @@ __all__ = [
 ASSISTANT = frozenset({"assistant", "model"})
 TOOLS = frozenset({"tool", "function", "functions", "observation", "ipython", "environment"})
 MAX_PAGES = 10_000
+MAX_TOKENS = 4_000_000
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -102,6 +104,19 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 Conversation = str | tuple[Message, ...]
 Spans = Annotated[tuple[tuple[int, int], ...], msgspec.Meta(max_length=100_000)]
 """Where pieces of a text begin and end, in characters: [start, end), in order."""
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rollout as its policy's tokens; `mask` is 1 for those that the policy wrote, without it all are.
+
+    `tokenizer` is a model on the Hugging Face Hub, or for callers in Python a folder.
+    """
+
+    ids: Annotated[
+        tuple[Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)], ...], msgspec.Meta(max_length=MAX_TOKENS)
+    ]
+    mask: Annotated[tuple[Literal[0, 1], ...], msgspec.Meta(max_length=MAX_TOKENS)] = ()
+    tokenizer: Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 
 
 def asked_in(turns: Conversation) -> str:
@@ -217,7 +232,7 @@ class RewardError(RuntimeError):
 class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A rollout: what it says, and what it is judged by. `sample` numbers the rollouts of one task.
 
-    - `text`, or the `messages` of a conversation; what counts of either is decided in `engine/rewards/report.py`.
+    - `text`, the `messages` of a conversation, or `tokens`; what counts is decided in `engine/rewards/report.py`.
       `mask` says which characters of the text the policy wrote; without it, its turns are told apart by their marks.
       `truncated` says that the trainer cut it off.
     - Its task, by `task_id` or by exact `prompt`. What it carries itself goes before the task's: `gold` by protocol,
@@ -229,6 +244,7 @@ class RewardItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     text: str | None = None
     messages: tuple[Message, ...] | None = None
     mask: Spans | None = None
+    tokens: Tokens | None = None
     truncated: bool = False
     task_id: str | int | float | None = None
     prompt: Conversation | None = None
@@ -314,8 +330,12 @@ def _item(place: int, item: Item) -> RewardItem:
         found = item if isinstance(item, RewardItem) else msgspec.convert(item, RewardItem)
     except msgspec.ValidationError as error:
         raise RewardError(f"item {place}: {error}") from error
-    if (found.text is None) == (found.messages is None):
-        raise RewardError(f"item {place}: needs text or messages, one of them")
+    if sum(said is not None for said in (found.text, found.messages, found.tokens)) != 1:
+        raise RewardError(f"item {place}: needs text, messages or tokens, one of them")
+    if found.tokens is not None and len(found.tokens.mask) not in (0, len(found.tokens.ids)):
+        raise RewardError(
+            f"item {place}: tokens: {len(found.tokens.ids):,} ids with a mask of {len(found.tokens.mask):,}"
+        )
     if found.mask is not None:
         _check_mask(place, found.text, found.mask)
     try:

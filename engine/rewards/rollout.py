@@ -216,7 +216,9 @@ class Rollout:
         written = report_in(item.said, config.report_rules, item.mask)
         self.case = case_of(item, task, written, repeat)
         self.is_unclear = not written.is_clear
-        self._said = Said(storable(written.text), item.citations, asked_of(task))
+        most = 2 * len(written.text) + 1  # a page that is longer says other things, too
+        pages = tuple(page.text[:most] for page in pages_of(item) or ())
+        self._said = Said(storable(written.text), item.citations, asked_of(task), pages)
         self.priority = priority
         self.is_unanswered = False
         self.standing: Standing | None = None

@@ -57,6 +57,7 @@ _DECIDES = (
     "metric",
     "weights",
     "clip",
+    "dropout",
     "penalties",
     "length",
     "group",

@@ -25,10 +25,13 @@ from adjudge.engine.evaluation.gate import Gates, Patience, RewardGates, RunGate
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.rewards.audit import Audit, CanaryWatch
+from adjudge.engine.rewards.dropout import thinned
 from adjudge.engine.rewards.group import Group, Positions, groups_of, shares
-from adjudge.engine.rewards.reward import Item, Reward, RewardError, as_items
+from adjudge.engine.rewards.panel import Panel
+from adjudge.engine.rewards.reward import Item, Reward, RewardError, RewardItem, as_items
 from adjudge.engine.rewards.rollout import KnownTasks, Rollout
 from adjudge.engine.rewards.run_log import RunLog, formula_digest
+from adjudge.engine.rewards.tokens import worded
 from adjudge.engine.runs.record import Judging
 from adjudge.engine.store import Place
 from adjudge.engine.store.upkeep import prune, tidied
@@ -135,7 +138,7 @@ async def open_rewards(config: RunConfig, patience: Patience | None = None) -> A
             )
         if reward.canary is not None:
             scorer.canary = await stack.enter_async_context(
-                CanaryWatch.running(reward.canary, partial(scorer.score, alone=True))
+                CanaryWatch.running(reward.canary, partial(scorer.score, alone=True, whole=True))
             )
         if reward.log is not None:
             digest = await asyncio.to_thread(formula_digest, config, tasks.values(), scorer.judge)
@@ -231,6 +234,7 @@ class RewardScorer:
         evaluator.report_limit = min(evaluator.report_limit, self.reward_config.length.max)
         self._config = config
         self.positions = Positions()
+        self.panel = Panel()
         self.unanswered: Counter[tuple[str, str]] = Counter()
         self.tasks = KnownTasks(tasks, [protocol.name for protocol in self.formula.protocols])
         self._tasks = tasks
@@ -289,26 +293,27 @@ class RewardScorer:
         repeat: int = 0,
         step: int | None = None,
         alone: bool = False,
+        whole: bool = False,
     ) -> list[Reward]:
         """The rewards of `items`, in their order.
 
         `deadline` is in seconds from now; a reward without an answer by then is None (deadline, or judge_unavailable
         if the judge cannot be used), and the call returns within 1.1 x deadline. Lower `priority` goes first, all of
         them before bulk evaluation. With another `repeat` the judge is asked the same again. A failure of the judge is
-        the reward's reason. `step` is the trainer's, which weights may depend on; `alone` leaves out how rollouts
-        stand beside each other. Raises RewardError for an item that is not a rollout, for a missing step, and for too
-        many rollouts of one prompt; StoreError.
+        the reward's reason. `step` is the trainer's, which weights and criteria may depend on; `alone` leaves out how
+        rollouts stand beside each other, `whole` leaves out no criterion. Raises RewardError for an item that is not a
+        rollout, for a missing step, and for too many rollouts of one prompt; StoreError.
         """
-        taken = as_items(items)
+        seconds = self.reward_config.deadline_s if deadline is None else deadline
+        until = asyncio.get_running_loop().time() + seconds
         formula = self._formula_at(step)
         if alone:
             formula = formula.alone()
-        seconds = self.reward_config.deadline_s if deadline is None else deadline
-        until = asyncio.get_running_loop().time() + seconds
+        taken = await worded(as_items(items))
         rollouts = [
             Rollout(
                 item,
-                self.tasks.of(item),
+                self._found(item, None if whole else step),
                 self.evaluator,
                 formula,
                 self.reward_config,
@@ -330,12 +335,20 @@ class RewardScorer:
         for one in groups:
             self.positions.add(one.comparisons)
         rewards = [rollout.reward() for rollout in rollouts]
+        if not alone:
+            self.panel.add([rollout.case.task.id for rollout in rollouts], rewards, formula.highest)
         if self.audit is not None:
             for item, rollout, reward in zip(taken, rollouts, rewards, strict=True):
                 self.audit.offer(item, rollout.reward_alone() if groups else reward, step)
         if self.log is not None and not alone:
             self.log.keep(taken, [rollout.case for rollout in rollouts], rewards, step)
         return rewards
+
+    def _found(self, item: RewardItem, step: int | None) -> tuple[Task, bool]:
+        """The task of `item` with the criteria of `step`, and whether it is unknown."""
+        task, is_unknown = self.tasks.of(item)
+        share = self.reward_config.dropout
+        return (thinned(task, share, step) if share and step is not None else task), is_unknown
 
     def _say_unclear(self, rollouts: Iterable[Rollout]) -> None:
         """Say once that the texts of rollouts do not show what in them is the report."""
@@ -350,13 +363,10 @@ class RewardScorer:
 
     def _formula_at(self, step: int | None) -> Formula:
         scheduled = self.formula.scheduled
-        if not scheduled:
-            return self.formula
-        if step is None:
-            raise RewardError(
-                f"step: missing; the weight of {scheduled[0]} depends on it, so pass the trainer's step"
-            )
-        return self.formula.at(step)
+        if step is None and (scheduled or self.reward_config.dropout):
+            what = f"the weight of {scheduled[0]} depends" if scheduled else "the criteria depend (dropout)"
+            raise RewardError(f"step: missing; {what} on it, so pass the trainer's step")
+        return self.formula if step is None or not scheduled else self.formula.at(step)
 
     async def _ask_again(
         self, rollouts: list[Rollout], groups: list[Group], priority: int, until: float

@@ -19,6 +19,7 @@ import msgspec
 from adjudge.engine.config.reward import OutageConfig
 from adjudge.engine.rewards.reward import Reward, RewardError, RewardItem, plain
 from adjudge.engine.rewards.source import RewardSource
+from adjudge.engine.rewards.tokens import worded
 from adjudge.engine.serving.dialects import Failure, Rewards, Rollouts
 from adjudge.engine.telemetry.http import TOKEN
 from adjudge.judges.plural import plural
@@ -92,7 +93,8 @@ class _Sender:
         seconds = self._deadline_s if deadline is None else deadline
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        mine = [_Waiting(item, until, priority, step, loop.create_future()) for item in items]
+        told = await worded(items)
+        mine = [_Waiting(item, until, priority, step, loop.create_future()) for item in told]
         if not mine:
             return []
         if not self._waiting:

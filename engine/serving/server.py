@@ -27,6 +27,7 @@ from adjudge.engine.rewards.flags import FLAGS, UNCLEAR
 from adjudge.engine.rewards.outage import Outages
 from adjudge.engine.rewards.reward import Reward, RewardError, all_settled
 from adjudge.engine.rewards.scorer import RewardScorer, open_rewards
+from adjudge.engine.rewards.tokens import worded
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, Call, Dialect, Failure, NoReward, openapi
 from adjudge.engine.telemetry.http import Access, is_foreign, listen, serve_until_signal
 from adjudge.engine.telemetry.logs import event
@@ -137,6 +138,15 @@ def metrics_of(scorer: RewardScorer, admission: Admission) -> RewardMetrics:
     metrics = RewardMetrics(scorer.evaluator.metrics)
     metrics.watch("adjudge_items_in_flight", "Rollouts being scored", lambda: admission.items)
     metrics.watch("adjudge_body_bytes", "Bytes of bodies held", lambda: admission.body_bytes)
+    panel = scorer.panel
+    metrics.watch("adjudge_reward_tied", "Share of the last 64 groups with one reward", lambda: panel.tied)
+    metrics.watch(
+        "adjudge_reward_saturated",
+        "Share of the last 256 rewards at the highest value",
+        lambda: panel.saturated,
+    )
+    metrics.watch("adjudge_criterion_rise", "Largest drift of a criterion upwards", lambda: panel.rise)
+    metrics.watch("adjudge_criterion_fall", "Largest drift of a criterion downwards", lambda: panel.fall)
     if scorer.reward_config.group.asks:
         metrics.watch("adjudge_group_first", "Wins of the report shown first", lambda: scorer.positions.first)
         metrics.watch(
@@ -287,6 +297,7 @@ class RewardServer:
             call = dialect.read(raw)
             if len(call.items) > self._limits.batch:
                 return _failed(413, f"more than {self._limits.batch} items")
+            call = msgspec.structs.replace(call, items=await worded(call.items, online=False))
             with self._admission.rollouts(len(call.items)):
                 rewards = await self._scored(call)
             wanted = self._scorer.reward_config.on_failure

@@ -6,6 +6,7 @@
 - `hidden_chars`: text that a reader does not see (`seen.py`).
 - `echoed`: runs of four words that a report shares with its task and criteria.
 - `repeated`: runs of eight words that a report has said before.
+- `echoing`: pages that say little but what a report says, as one does that the report's author has put up for it.
 - `duplicates` and `stuffed`: citations that repeat an earlier one, and those beyond the third in one sentence.
 - `Runs`: runs of five words that two texts share, which is copying and not a likeness of meaning. A page that consists
   of a report's own sentences is an echo; a short page that a report quotes whole looks the same.
@@ -265,6 +266,18 @@ class Runs:
     def is_echo(self, text: str) -> bool:
         """Whether `text` holds little but these texts: at least half of its runs."""
         return len(text) * _ECHO <= self._size and self.share(words_of(text)) >= _ECHO
+
+
+_PAGE_WORDS = 40
+"""A page of fewer words may be quoted whole."""
+
+
+def echoing(pages: Sequence[str], text: str) -> float:
+    """The share of `pages` at least half of whose runs of five words stand in `text`; 0 without pages."""
+    if not pages or not text:
+        return 0.0
+    runs = Runs([text])
+    return sum(len(words_of(page)) >= _PAGE_WORDS and runs.is_echo(page) for page in pages) / len(pages)
 
 
 def said_in(words: list[str], phrases: Collection[str]) -> int:

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 import verifiers.v1 as vf
 from aiohttp import web
+from verifiers.v1.graph import MessageNode
+from verifiers.v1.types import AssistantMessage, ToolMessage, UserMessage
 
 from adjudge.engine.adapters.source import DEADLINE, REWARDS
+from adjudge.engine.adapters.verifiers import reward
 from tests.reward_pages import URL, block
 from tests.trainers.rollouts import DEADLINE_S, PROMPT, RUBRICS, TEXT
 
@@ -100,11 +103,34 @@ async def test_slow_judge_leaves_no_reward_in_time(slow, monkeypatch):
     assert time.monotonic() - began < 30
 
 
+async def test_tool_and_made_up_replies_are_not_paid(good):
+    """A trace that ends with a tool has no report; a reply that no model call wrote is none of the policy's."""
+
+    def trace(*turns: tuple[object, bool]) -> vf.Trace:
+        places = enumerate(turns)
+        nodes = [
+            MessageNode(parent=n - 1 if n else None, message=one, sampled=own) for n, (one, own) in places
+        ]
+        return vf.Trace.model_construct(nodes=nodes)
+
+    asked, said = (UserMessage(content=PROMPT), False), (AssistantMessage(content=TEXT), True)
+    page = (ToolMessage(tool_call_id="1", content=TEXT), False)
+    data = vf.TaskData(idx=0, prompt=PROMPT)
+    assert await reward(data, trace(asked, page, said), source=good) == 0.8
+    assert await reward(data, trace(asked, said, page), source=good) == 0.0
+    assert await reward(data, trace(asked, (AssistantMessage(content=TEXT), False)), source=good) == 0.0
+    handed = trace(asked, (AssistantMessage(content="I am done."), True))
+    handed.__dict__["root_reply"] = TEXT
+    assert await reward(data, handed, source=good) == 0.8, "a harness may hand over a reply of its own"
+
+
 OLDER = """
 import asyncio, sys, verifiers
 from types import SimpleNamespace
 assert "id" not in vf.TaskData.model_fields and verifiers.__file__.startswith(sys.argv[1])
-trace = SimpleNamespace(last_reply=sys.argv[3], is_truncated=False, info={}, record_metrics=lambda metrics: None)
+trace = SimpleNamespace(
+    last_reply=sys.argv[3], is_truncated=False, info={}, branches=[], record_metrics=lambda metrics: None
+)
 print(asyncio.run(ReportTask(vf.TaskData(prompt=sys.argv[2])).report(trace)))
 """
 

@@ -144,6 +144,59 @@ class TestManagers:
             await seen(manager, good, "reward.custom_reward_function.reward_kwargs.metrics=[no_such]")
 
 
+class TestReportManager:
+    """Ours, from the second command of its page."""
+
+    FOUND = f"<|im_start|>user\n{TEXT}<|im_end|>\n<|im_start|>assistant\n"
+
+    @staticmethod
+    def made(source: str, *more: str) -> object:
+        page = [
+            word for word in shlex.split(block("verl", "sh", 1).replace(URL, source)) if "reward." in word
+        ]
+        config = configured("naive", source, *(word for word in page if "reward_manager" in word), *more)
+        return load_reward_manager(config, AutoTokenizer.from_pretrained(tiny_model()))
+
+    @staticmethod
+    def rolled(turns: list[tuple[str, int]], has_mask: bool) -> DataProto:
+        """A response of `turns`, padded, with a mask of those that the policy wrote (1) if the batch has one."""
+        data = rollouts(["".join(text for text, _ in turns), f"{TEXT} " * 40], ["1", "1"], {"prompt": PROMPT})
+        width = data.batch["responses"].shape[-1]
+        tokenizer = AutoTokenizer.from_pretrained(tiny_model())
+        marks = [own for text, own in turns for _ in tokenizer(text)["input_ids"]]
+        if has_mask:
+            mask = torch.tensor([marks + [0] * (width - len(marks)), [1] * width])
+            data.batch["response_mask"] = mask
+        return data[:1]
+
+    @pytest.mark.parametrize("has_mask", [True, False], ids=["mask", "tokens alone"])
+    async def test_what_a_tool_says_is_not_paid(self, has_mask, good):
+        manager = self.made(good)
+        assert path_of(type(manager)) == "adjudge.engine.adapters.verl_manager.ReportManager"
+        search = ("I search.<|im_end|>\n", 1)
+        paid = [search, (self.FOUND, 0), (f"{TEXT}<|im_end|>", 1)]
+        unpaid = [search, (self.FOUND, 0), ("Nothing was found.<|im_end|>", 1)]
+        found = await manager.run_single(self.rolled(paid, has_mask))
+        assert found["reward_score"] == 0.8 and set(found["reward_extra_info"]) == KEYS
+        assert (await manager.run_single(self.rolled(unpaid, has_mask)))["reward_score"] == 0.0
+
+    async def test_mask_tells_what_no_mark_does(self, good):
+        manager = self.made(good)
+        turns = [("I search. ", 1), (f"{TEXT} ", 0), ("Nothing was found.", 1)]
+        assert (await manager.run_single(self.rolled(turns, True)))["reward_score"] == 0.0
+        assert (await manager.run_single(self.rolled(turns, False)))["reward_score"] == 0.8
+
+    @pytest.mark.parametrize(("end", "value"), [("", 0.0), ("<|im_end|>", 0.8)])
+    async def test_response_of_full_length_without_an_end_is_cut(self, end, value, good):
+        length = len(AutoTokenizer.from_pretrained(tiny_model())(f"{TEXT}{end}")["input_ids"])
+        manager = self.made(good, f"actor_rollout_ref.rollout.response_length={length}")
+        assert (await manager.run_single(self.rolled([(f"{TEXT}{end}", 1)], True)))["reward_score"] == value
+
+    async def test_failure_stops_the_step(self, down):
+        with pytest.raises(TrainingStop, match="judge_unavailable"):
+            await self.made(down).run_single(self.rolled([(TEXT, 1)], True))
+
+
 async def test_rate_limit_that_runs_out_first_is_no_zero(slow):
     limits = ("+reward.timeout=0.5", "reward.custom_reward_function.reward_kwargs.deadline=15")
     with pytest.raises(TrainingStop, match="deadline"):

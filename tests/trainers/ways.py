@@ -166,8 +166,12 @@ async def areal(source: str, given: Rollout) -> float | None:
 async def _verifiers(source: str, given: Rollout, data: Data) -> float | None:
     made = {"assistant": AssistantMessage, "tool": ToolMessage, "user": UserMessage}
     nodes = [
-        MessageNode(message=made[turn["role"]](**turn), sampled=turn["role"] == "assistant")
-        for turn in given.turns
+        MessageNode(
+            parent=place - 1 if place else None,
+            message=made[turn["role"]](**turn),
+            sampled=turn["role"] == "assistant",
+        )
+        for place, turn in enumerate(given.turns)
     ]
     return await verifiers.reward(data, vf.Trace.model_construct(nodes=nodes), source=source)
 
