@@ -124,6 +124,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citation_marks.may_hold_mark": citation_marks.may_hold_mark,
     "scoring.text.citation_marks.pieces": lambda text: _all(citation_marks.pieces(text, _KNOWN)),
     "scoring.text.accounted.account": accounted.account,
+    "scoring.text.accounted.addresses": accounted.addresses,
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.citations.url_key": citations.url_key,

@@ -10,6 +10,7 @@ import pytest
 from adjudge.judges import LexicalJudge
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.deepresearch_bench.fact_questions import extract
+from adjudge.scoring.text.accounted import account
 from adjudge.scoring.text.citations import Triplet, cited, parse, url_key
 from tests.shared_data import shared
 from tests.tools import DirectTools
@@ -146,7 +147,7 @@ async def test_both_extractions_find_every_form() -> None:
     for form, (text, wanted) in samples.items():
         case = Case(task=Task(id="1", prompt="?"), report=Report(task_id="1", system="s", text=text))
         marked = parse(text)
-        judged = await extract(case, marked, DirectTools(LexicalJudge()))
+        judged = await extract(case, marked, (), DirectTools(LexicalJudge()))
         assert isinstance(judged, tuple)
         rows.append(
             (form, len(wanted), *([one.url for one in each] == wanted for each in (marked.triplets, judged)))
@@ -176,7 +177,7 @@ async def test_sources_beyond_300_are_found(sentences: int) -> None:
     report = Report(task_id="1", system="s", text=text)
     case = Case(task=Task(id="1", prompt="?"), report=report)
     tools = DirectTools(LexicalJudge())
-    found = await extract(case, parse(text), tools)
+    found = await extract(case, parse(text), (), tools)
     assert isinstance(found, tuple)
     assert {one.url for one in found} == {f"https://w{n}.example/" for n in range(1, number + 1)}
     assert len(tools.questions) > 1
@@ -191,7 +192,7 @@ async def test_list_that_spans_sections_gives_no_facts() -> None:
     )
     text = f"{body}\n\n## References\n\n{entries}\n"
     case = Case(task=Task(id="1", prompt="?"), report=Report(task_id="1", system="s", text=text))
-    found = await extract(case, parse(text), DirectTools(LexicalJudge()))
+    found = await extract(case, parse(text), (), DirectTools(LexicalJudge()))
     assert isinstance(found, tuple)
     assert [one.url for one in found] == [f"https://w{n}.example/" for n in range(1, 11)]
 
@@ -279,7 +280,8 @@ async def test_extraction_keeps_the_urls_of_real_reports() -> None:
     found = []
     for text in real():
         case = Case(task=Task(id="1", prompt="?"), report=Report(task_id="1", system="s", text=text))
-        triplets_of = await extract(case, parse(text), DirectTools(LexicalJudge()))
+        unused = account(text).urls_unused
+        triplets_of = await extract(case, parse(text), unused, DirectTools(LexicalJudge()))
         assert isinstance(triplets_of, tuple)
         found.append((triplets_of, text))
     wanted, met, only = compared(found)

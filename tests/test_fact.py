@@ -406,6 +406,47 @@ async def test_judge_extracts_by_source_number_and_cannot_invent_one() -> None:
     near(card, disputed=1, lost=0)
 
 
+async def asked_about(text: str) -> tuple[list[str], list[str], Scorecard]:
+    """The sentences and sources that a judge is shown, who takes tickets for a statement that cites the last source."""
+    seen: list[CitedBy] = []
+
+    def judge(question: Question[Any]) -> Any:
+        if not isinstance(question, CitedBy):
+            return opinion(question)
+        seen.append(question)
+        last = str(len(question.context["sources"].splitlines()))
+        found = [
+            Citing(fact="Tickets are cheap.", sources=[last])
+            if "Tickets" in one
+            else Citing(fact="", sources=[])
+            for one in question.sentences
+        ]
+        return Citings(items=dict(zip(numbered(question.count), found, strict=True)))
+
+    card, _ = await run(case(text), judge, extraction="judge")
+    sources = seen[0].context["sources"].splitlines() if seen else []
+    return [sentence for one in seen for sentence in one.sentences], sources, card
+
+
+async def test_judge_is_offered_what_no_mark_understands() -> None:
+    text = f"# Trams\n\nTrams run. Trams ring.\n\n- [Timetable]({A})\n- [Tickets cost one crown]({B})\n"
+    sentences, sources, card = await asked_about(text)
+    assert sources == [f"1: {A}", f"2: {B}"]
+    assert sentences == ["Trams ring.", f"[Timetable]({A})", f"[Tickets cost one crown]({B})"]
+    assert [(line.what, line.url) for line in card.evidence if line.url] == [("Tickets are cheap.", B)]
+    near(card, pairs=1, disputed=1, lost=1)
+
+
+async def test_judge_is_asked_about_entries_no_mark_leads_to() -> None:
+    entries = f"1. Tickets cost one crown. {A}\n2. A work. {B}\n"
+    sentences, _, card = await asked_about(f"# Trams\n\nTrams run.\n\n## Sources\n\n{entries}")
+    assert sentences == entries.splitlines()
+    near(card, pairs=1)
+    sentences, _, card = await asked_about(f"# Trams\n\nTrams run [2].\n\n## Sources\n\n{entries}")
+    assert sentences == ["Trams run [2]."]
+    near(card, pairs=0)
+
+
 async def test_marks_that_lead_nowhere_are_counted_and_said() -> None:
     text = "Trams are cheap [7]. They ring [1]. Bells cost nothing [8].\n\n## References\n[1] A. https://a.example/"
     card, _ = await run(case(text))

@@ -354,12 +354,16 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Extract, group, deduplicate and read, ask what each page supports, count."""
         whole = await aside(cited, storable(case.report.text), case.report.citations)
-        triplets = whole.triplets if self.extraction == "markers" else await extract(case, whole, tools)
+        own = await aside(account, storable(case.report.text), case.report.citations)
+        if self.extraction == "markers":
+            triplets: tuple[Triplet, ...] | Missing = whole.triplets
+        else:
+            triplets = await extract(case, whole, own.urls_unused, tools)
         if isinstance(triplets, Missing):
             values = {metric.name: triplets for metric in self.metrics if metric.ratio is None}
             return Scorecard.of(self.name, case, values)
         groups = group_by_url(triplets)
-        found = _beside(await aside(account, storable(case.report.text), case.report.citations), triplets)
+        found = _beside(own, triplets)
         by_marks, notes = found.counts, list(found.notes())
         if not self.pages:
             pairs = unread(groups)

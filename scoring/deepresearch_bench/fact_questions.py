@@ -4,8 +4,12 @@ The first question is what a report's sentences state, and which of its sources 
 (a long one in sections cut at line ends, each with the references that it names), its sources under numbers, and at
 most eight of its sentences; for each it gives the statements and the numbers of the sources cited. So it cannot invent
 a URL, and no sentence is skipped. Sentences that cannot cite in any form are left out: those without a digit, bracket
-or URL that are not below a title with a source. The entries of reference lists are never asked about. A section with
-more than 300 sources shows only those that its marks name, and is halved until they fit.
+or URL that are not below a title with a source. A section with more than 300 sources shows only those that its marks
+name, and is halved until they fit.
+
+What the reader of marks does not understand, the judge decides: its sources are all addresses of the report, and where
+no mark leads to one, it is asked about the line that the address stands on and the sentence above. The entries of a
+reference list are asked about only if no mark leads to any of them: it may be none.
 
 The other questions are about one page: which statements repeat each other, and which of them the page supports.
 """
@@ -24,13 +28,15 @@ from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing, first_missing
+from adjudge.scoring.text.accounted import addresses
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import Labels, Mark, author_year, cut, pieces
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
 from adjudge.scoring.text.cleaning import without_lists
+from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.relevance import relevant_chunks
-from adjudge.scoring.text.sentences import tidy
+from adjudge.scoring.text.sentences import marked, tidy
 
 __all__ = ["PAGE_CHARS", "Backed", "CitedBy", "Repeats", "Verdict", "back", "distinct", "excerpt", "extract"]
 
@@ -120,33 +126,40 @@ class _Section(msgspec.Struct, frozen=True):
     text: str
     sources: Sequence[_Source]
 
-    def questions(self, language: str, parsed: Citations) -> Iterator[CitedBy]:
-        """The questions about all its sentences, which `parsed` has."""
+    def questions(self, language: str, parsed: Citations, not_understood: Sequence[str]) -> Iterator[CitedBy]:
+        """The questions about all its sentences: those that `parsed` has, then those that are `not_understood`."""
         listed = "\n".join(
             f"{number}: {one.url[:MAX_URL]} {one.title[:MAX_TITLE]}".rstrip()
             for number, one in enumerate(self.sources, 1)
         )
         context = Context.of(report=self.text, sources=listed)
         shown = [_shown(one) for one in parsed.passages if one.sources or _MAY_CITE.search(one.raw)]
-        for start in range(0, len(shown), SENTENCES):
-            sentences = tuple(shown[start : start + SENTENCES])
-            yield CitedBy(context=context, language=language, sentences=sentences)
+        known = set(shown)
+        others = [one for one in not_understood if one not in known]
+        for several in (shown, others):
+            for start in range(0, len(several), SENTENCES):
+                sentences = tuple(several[start : start + SENTENCES])
+                yield CitedBy(context=context, language=language, sentences=sentences)
 
 
-async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, ...] | Missing:
+async def extract(
+    case: Case, whole: Citations, unused: Sequence[str], tools: Tools
+) -> tuple[Triplet, ...] | Missing:
     """The triplets that the judge finds in the case's report, in its order; none for a report without a source.
 
-    `whole` are the report's citations by its marks: what is `cited`.
+    `whole` are the report's citations by its marks: what is `cited`. `unused` are its addresses that no mark leads to.
     """
-    sources = _sources(whole, case)
+    sources = _sources(whole, case, unused)
     if not sources:
         return ()
     sections = await _sections(case, sources)
     parsed = await asyncio.gather(*(aside(parse, storable(section.text)) for section in sections))
+    lost = tuple(map(url_key, unused))
+    near = [await aside(near_addresses, storable(one.text), lost) if lost else () for one in sections]
     asked = [
         (question, section)
-        for section, found in zip(sections, parsed, strict=True)
-        for question in section.questions(case.task.language, found)
+        for section, found, others in zip(sections, parsed, near, strict=True)
+        for question in section.questions(case.task.language, found, others)
     ]
     judgments = await tools.ask_all([question for question, _ in asked])
     missing = first_missing(judgments)
@@ -160,14 +173,47 @@ async def extract(case: Case, whole: Citations, tools: Tools) -> tuple[Triplet, 
     )
 
 
-def _sources(whole: Citations, case: Case) -> list[_Source]:
-    """All that the report refers to, each URL once: its lists, what was handed over, then its links."""
+def near_addresses(text: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences of a report that hold an address with one of these `keys`, each behind the one before it.
+
+    The entries of a reference list count as such, but are left out if the list holds any other address.
+    """
+    wanted = frozenset(keys)
+    found: dict[str, None] = {}
+    entries: list[str] = []  # of the list that is being read
+    is_list = False  # whether it holds another address
+    before = ""
+    for line in lines(plain(text.encode("utf-8", "replace").decode())):
+        if line.kind == "blank":
+            continue
+        held = addresses(line.raw).keys() if "://" in line.raw else frozenset[str]()
+        if line.kind == "reference" and not line.level:
+            entries += [line.raw] if held & wanted else []
+            is_list = is_list or bool(held - wanted)
+            continue
+        found |= dict.fromkeys(map(_one_line, () if is_list else entries))
+        entries, is_list = [], False
+        if line.kind in ("code", "heading", "ruler") or line.level:
+            before = ""
+            continue
+        for sentence in marked(line.text, Labels()).sentences():
+            said = _one_line(sentence.raw)
+            if held & wanted and addresses(said).keys() & wanted:
+                found |= dict.fromkeys(filter(None, (before, said)))
+            before = said
+    found |= dict.fromkeys(map(_one_line, () if is_list else entries))
+    return tuple(found)
+
+
+def _sources(whole: Citations, case: Case, unused: Sequence[str]) -> list[_Source]:
+    """All that the report refers to, each URL once: its lists, what was handed over, its links, and the `unused`."""
     listed = [(one.index, one.label, one.url, one.title) for one in whole.references]
     handed = [
         (place, tidy(one.marker.strip("[]")) or str(place), one.url, one.title)
         for place, one in enumerate(case.report.citations, 1)
     ]
     linked = [(index, "", url, "") for passage in whole.passages for index, url in passage.sources]
+    linked += [(0, "", url, "") for url in unused]
     found: dict[str, _Source] = {}
     for index, label, url, title in (*listed, *handed, *linked):
         key = url_key(url)
@@ -223,7 +269,11 @@ def _in_line(url: str) -> str:
 
 
 def _shown(passage: Passage) -> str:
-    return " ".join(passage.raw.split())[:MAX_SENTENCE]
+    return _one_line(passage.raw)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:MAX_SENTENCE]
 
 
 def _listed(sources: str) -> Iterator[tuple[str, str]]:

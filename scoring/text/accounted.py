@@ -11,7 +11,7 @@ from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import cited, url_key
 from adjudge.scoring.text.markup import plain
 
-__all__ = ["LOUD", "Account", "CitedPair", "account", "lost_by", "said_of_lost"]
+__all__ = ["LOUD", "Account", "CitedPair", "account", "addresses", "lost_by", "said_of_lost"]
 
 LOUD = 0.1
 """The share of marks and addresses without a pair above which it is said."""
@@ -92,7 +92,8 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
     pairs = {(one.fact, url_key(one.url)): CitedPair(one.fact, one.url) for one in found.triplets}
     used = {key for _, key in pairs}
     urls = {url_key(one.url): one.url for one in found.references if one.url}
-    urls |= {url_key(one.url): one.url for one in found.triplets} | _addresses(text)
+    urls |= {url_key(one.url): one.url for one in found.triplets}
+    urls |= addresses(plain(text.encode("utf-8", "replace").decode()))
     return Account(
         marks=found.marks,
         resolved=found.marks - len(found.unresolved),
@@ -107,10 +108,10 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
     )
 
 
-def _addresses(text: str) -> dict[str, str]:
-    """Every address that a reader sees in `text`, by its key."""
+def addresses(text: str) -> dict[str, str]:
+    """Every address in plain Markdown (the first 20,000), by its key, whatever it is there for. Linear time."""
     found: dict[str, str] = {}
-    for match in _ADDRESS.finditer(plain(text.encode("utf-8", "replace").decode())):
+    for match in _ADDRESS.finditer(text):
         url = clean_url(match[0][: _closed(match[0])])
         found.setdefault(url_key(url), url)
         if len(found) >= _MAX_ADDRESSES:
