@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from adjudge.engine.commands.evaluate import evaluate, evaluate_async
@@ -243,19 +246,44 @@ PLAYED = {
 }
 
 
-def test_missing_comparison_is_no_loss(record: RunRecord) -> None:
+def test_missing_comparison_is_lost_by_both_that_met(record: RunRecord) -> None:
     whole = made_board(record, PLAYED)
     lost = ("39", "system0", "system1")
-    one = made_board(record, {**PLAYED, lost: None})
+    one = {row.system: row for row in made_board(record, {**PLAYED, lost: None}).standings}
     without = made_board(record, {key: value for key, value in PLAYED.items() if key != lost})
-    value = {row.system: row.value for row in one.standings}
-    assert value == pytest.approx({row.system: row.value for row in without.standings})
-    row = next(row for row in one.standings if row.system == "system0")
+    published = {row.system: row.as_published for row in one.values()}
+    assert published == pytest.approx({row.system: row.value for row in without.standings})
+    row = one["system0"]
     assert row.unscored == {"judge_timeout": 1} and row.n_unscored == 1 and row.rank is not None
-    assert row.bound_low < row.value < row.bound_high  # type: ignore[operator]
+    assert row.value == row.bound_low < row.bound_high  # type: ignore[operator]
+    assert row.low < row.value < row.high  # type: ignore[operator]
+    assert one["system2"].value == one["system2"].as_published
     full = next(row for row in whole.standings if row.system == "system0")
     assert row.bound_low <= full.value <= row.bound_high  # type: ignore[operator]
     assert not any(one.open for one in whole.standings)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=63, max_size=63), st.data())
+def test_no_failed_comparison_raises_the_number_of_who_met(
+    record: RunRecord, won: list[float], data: st.DataObject
+) -> None:
+    """Neither of both gains by it, however the comparisons would have ended: as long as both have a rank."""
+    systems = ("system0", "system1", "system2")
+    keys = [(str(task), *pair) for task in range(21) for pair in combinations(systems, 2)]
+    before: dict[tuple[str, str, str], float | None] = dict(zip(keys, won, strict=True))
+    before |= dict.fromkeys(data.draw(st.sets(st.sampled_from(keys), max_size=2)))
+    met = data.draw(st.sampled_from([*combinations(systems, 2)]))
+    failed = data.draw(
+        st.sets(st.sampled_from([key for key in keys if key[1:] == met]), min_size=1, max_size=2)
+    )
+    was = {row.system: row for row in made_board(record, before).standings}
+    now = {row.system: row for row in made_board(record, {**before, **dict.fromkeys(failed)}).standings}
+    if all(now[name].rank is not None for name in met):
+        for name in met:
+            value, old = now[name].value, was[name].value
+            assert value is not None and old is not None and value <= old + 1e-9
+            assert now[name].bound_low == value
 
 
 def test_failing_system_costs_no_other_its_rank(record: RunRecord) -> None:

@@ -1,8 +1,8 @@
 """Standings of systems whose reports were compared with one another: strengths and win rates, over all comparisons.
 
-A comparison without an answer is neither won nor lost. It counts against the coverage of the system, and the bounds say
-what would become of it if it had lost or won them all. Coverage is among ranked systems, so that one system's failures
-cost no other its rank.
+A comparison without an answer counts as lost by both systems in the numbers that rank, and against their coverage; as
+published, it is neither won nor lost. The bounds say what would become of a system if it had lost or won all of them.
+Coverage and bounds are among ranked systems, so that one system's failures cost no other its rank.
 """
 
 import math
@@ -166,18 +166,23 @@ def _boards(
     ranked, had, there = found.covered()
     against = None if baseline is None else found.systems.index(baseline)
     every = tournament(wins, baseline=against, resamples=resamples, level=level, seed=seed)
-    drawn = every if ranked.all() else every.only(ranked)
-    missing = found.counted(~found.answered)
+    missing = found.counted(~found.answered) * (ranked[None, :] | ~ranked[:, None])
     low, high = (_at_worst_or_best(wins.sum(axis=0), missing, best, against) for best in (False, True))
     reasons = _reasons(found)
     strength, win_rate = FROM_COMPARISONS
-    for name, scale, own, among, ends in (
-        (strength, ELO, every.strength, drawn.strength, (low[0], high[0])),
-        (win_rate, 100.0, every.share, drawn.share, (low[1], high[1])),
+    for name, scale, answered, ends, least in (
+        (strength, ELO, every.strength, (low[0], high[0]), -np.inf),
+        (win_rate, 100.0, every.share, (low[1], high[1]), 0.0),
     ):
-        bounds = [np.where(missing.any(axis=1), end, own.estimate) for end in ends]
+        lacks = missing.any(axis=1)
+        own = answered
+        if lacks.any():
+            own = answered.moved(np.where(lacks, ends[0] - answered.estimate, 0.0), least)
+        among = own if ranked.all() else own.among(ranked)
+        worst = np.where(np.isnan(own.estimate), ends[0], own.estimate)
+        bounds = [worst, np.where(lacks, ends[1], worst)]
         claims = Claims.resampled(among, ranked, len(found.tasks), 1.0 - level)
-        standings = _standings(found.systems, own, claims, bounds, (had, there), reasons)
+        standings = _standings(found.systems, own, answered.estimate, claims, bounds, (had, there), reasons)
         yield MetricBoard(
             protocol=protocol,
             metric=name,
@@ -222,12 +227,13 @@ def _reasons(found: Compared) -> list[Counter[str]]:
 def _standings(
     systems: Sequence[str],
     own: Bootstrap,
+    answered: Floats,
     claims: Claims,
     ends: Sequence[Floats],
     counts: tuple[Floats, Floats],
     reasons: Sequence[Counter[str]],
 ) -> tuple[Standing, ...]:
-    """Every system by its `own` resamples, the ranked ones by what is claimed of them."""
+    """Every system by its `own` resamples, beside what the `answered` comparisons say; ranked by what is claimed."""
     (low, high), ranked = ends, claims.ranked
     found = ranks_of(rank_spans(claims.above, ranked), own.estimate, (low, high), -np.inf, ranked)
     tier = tiers(np.where(ranked, own.estimate, np.nan), claims.above)
@@ -243,7 +249,7 @@ def _standings(
                 high=end_of(own.percentile[row], 1),
                 bound_low=figure(low[row]),
                 bound_high=figure(high[row]),
-                as_published=figure(own.estimate[row]),
+                as_published=figure(answered[row]),
                 standard_error=figure(own.standard_error[row]),
                 rank=figure(found.rank[row]),
                 rank_low=figure(found.span[row, 0]),

@@ -334,11 +334,6 @@ class Tournament(msgspec.Struct, frozen=True):
     strength: Bootstrap
     share: Bootstrap
 
-    def only(self, systems: ArrayLike) -> "Tournament":
-        """The same strengths with ranks and tiers among these `systems` [S] alone; all else of the others is NaN."""
-        kept = np.asarray(systems, np.bool_)
-        return Tournament(self.strength.among(kept), self.share.among(kept))
-
 
 def tournament(
     wins: ArrayLike,

@@ -302,6 +302,19 @@ class Bootstrap(msgspec.Struct, frozen=True):
             **_ranked(estimate, means, self.level)._asdict(),
         )
 
+    def moved(self, by: Floats, least: float = -np.inf) -> "Bootstrap":
+        """With the statistic of every system, and of each of its resamples, moved `by` [S], but not below `least`."""
+        rows = by[:, None]
+        estimate, means = np.maximum(self.estimate + by, least), np.maximum(self.means + rows, least)
+        return msgspec.structs.replace(
+            self,
+            estimate=estimate,
+            percentile=np.maximum(self.percentile + rows, least),
+            bca=np.maximum(self.bca + rows, least),
+            means=means,
+            **_ranked(estimate, means, self.level)._asdict(),
+        )
+
 
 class _Ranked(NamedTuple):
     """What `Bootstrap` says of ranks."""
