@@ -1,6 +1,7 @@
 """What holds of every protocol whatever fails: nothing is gained by failing, and bounds hold what full answers give."""
 
 import asyncio
+import json
 import math
 import re
 from contextlib import suppress
@@ -28,7 +29,10 @@ from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.deepresearch_bench.fact_questions import Repeated, Repeats, Verdicts
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.examples import shipped
+from tests.made_bench import made_bench
 from tests.random_judge import random_judge
+from tests.reference_dr3 import dr3_folder
+from tests.reference_livedr import livedr_folder, livedr_rows, predictions
 from tests.tools import DirectTools, page
 
 SOURCE = [reason for reason in get_args(PageReason) if CAUSES[reason] == "source"]
@@ -225,9 +229,14 @@ def worst_of(metric: Metric, card: Scorecard) -> float:
 def test_no_failure_ever_raises_the_number_that_ranks(
     chosen: tuple[ScoringProtocol, Case], seed: int, share: float, data: st.DataObject
 ) -> None:
+    check_nothing_rises(*chosen, seed, share, data, JUDGE)
+
+
+def check_nothing_rises(
+    protocol: ScoringProtocol, case: Case, seed: int, share: float, data: st.DataObject, reasons: list[str]
+) -> None:
     """Whatever of a report's questions and pages fails, or fails besides: its worst gets no better."""
-    protocol, case = chosen
-    why = data.draw(st.sampled_from(JUDGE))
+    why = data.draw(st.sampled_from(reasons))
     more = data.draw(st.sampled_from([0.2, 0.5, 0.8, 1.0]))
     judge, sick = (random_judge(seed, failing, why) for failing in (share, max(share, more)))
     urls = cited_urls(protocol, case, random_judge(seed))
@@ -246,6 +255,73 @@ def test_no_failure_ever_raises_the_number_that_ranks(
         assert sign * now <= sign * was + 1e-9, (metric.name, was, now)
     if protocol.name == "fact":
         assert lowest_code_rate(after) <= lowest_code_rate(before) + 1e-9
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """Reports under the calls of made checkouts, a protocol each."""
+    folder = tmp_path_factory.mktemp("published")
+    bench = made_bench(folder / "bench")
+    livedr, dr3 = livedr_folder(folder, livedr_rows()), dr3_folder(folder)
+    answers = folder / "tern.json"
+    answers.write_text(json.dumps(predictions(livedr_rows())))
+    made: list[dict[str, Any]] = [
+        {"tasks": bench, "format": "deepresearch-bench", "protocols": ["race", "fact"]},
+        {
+            "tasks": livedr / "questions.jsonl",
+            "format": "livedrbench",
+            "reports": [answers],
+            "protocols": ["livedr"],
+        },
+        {
+            "tasks": dr3 / "data/datasets_en",
+            "format": "dr3-eval",
+            "reports": [dr3 / "results_main/datasets_en"],
+            "protocols": ["dr3"],
+        },
+    ]
+    found: Cases = []
+    for one, checkout in zip(made, (bench, livedr, dr3), strict=True):
+        calls = [{"name": name, "call": "published", "checkout": str(checkout)} for name in one["protocols"]]
+        settings = {
+            **one,
+            "tasks": str(one["tasks"]),
+            "reports": [str(file) for file in one.get("reports", ())],
+        }
+        config = RunConfig.of(
+            {name: value for name, value in {**settings, "protocols": calls}.items() if value}
+        )
+        cases = [*load_dataset(config.format, config.tasks, config.reports).cases()]
+        found += [
+            (protocol, case) for protocol in config.resolved.protocols for case in cases if case.report.text
+        ]
+    return found
+
+
+@settings(max_examples=200)
+@given(st.data(), st.integers(0, 1_000), st.sampled_from([0.0, 0.2, 0.5]))
+def test_no_failure_raises_the_number_of_published_calls(
+    published: Cases, data: st.DataObject, seed: int, share: float
+) -> None:
+    """Nor does a reply that cannot be read, whatever the benchmark's code makes of it."""
+    name = data.draw(st.sampled_from(["race", "fact", "livedr", "dr3"]))
+    chosen = data.draw(st.sampled_from([one for one in published if one[0].name == name]))
+    check_nothing_rises(*chosen, seed, share, data, [*JUDGE, "Well."])
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(0, 1_000))
+def test_page_that_cannot_be_read_counts_in_published_calls(
+    published: Cases, data: st.DataObject, seed: int
+) -> None:
+    protocol, case = data.draw(st.sampled_from([one for one in published if one[0].name == "fact"]))
+    judge = random_judge(seed)
+    urls = cited_urls(protocol, case, judge)
+    lost = data.draw(st.dictionaries(st.sampled_from(urls), st.sampled_from(CHOSEN))) if urls else {}
+    before, after = (scored(protocol, case, judge, failing) for failing in ({}, lost))
+    if before.scores["c_acc"] is not None:
+        assert reward_of(after) <= reward_of(before)
+    assert lowest_code_rate(after) <= lowest_code_rate(before) + 1e-9
 
 
 @settings(max_examples=150)
