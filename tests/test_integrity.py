@@ -1,14 +1,29 @@
 """What a report does to please a judge: the signs in a text, and the notes where a figure rests on them."""
 
+import csv
+import json
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.statistics.integrity import integrity_notes
+from adjudge.engine.runs.record import TaskRecord
+from adjudge.engine.statistics.build import leaderboard_of
+from adjudge.engine.statistics.integrity import integrity_of
+from adjudge.engine.store.scorecards import SCORE_TYPES
+from adjudge.engine.tables.files import write_leaderboard
+from adjudge.engine.tables.standings import of_board, rankings
+from adjudge.engine.tables.terminal import Terminal, on_terminal
+from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.deepresearch_bench.signs import SIGNS, signs_of
 from adjudge.scoring.text.integrity import Runs, echoed, hidden_chars, injections, repeated, said_in, words_of
 from adjudge.scoring.text.seen import Seen, seen
+from tests.boards import opening
+from tests.made_record import made_record
+from tests.ranked import Few
 
 
 @pytest.mark.parametrize(
@@ -103,7 +118,7 @@ def test_citation_figure_that_rests_on_repeats_is_noted() -> None:
         *rows("fact", "lost", c_acc=[None, 1.0], c_acc_distinct=[None, 1.0], **COUNTS),
         *rows("fact", "old", c_acc=[1.0, 1.0]),
     ]
-    echo, spelt = integrity_notes(pa.Table.from_pylist(scores))
+    echo, spelt = integrity_of(pa.Table.from_pylist(scores)).notes
     assert echo.startswith("fact c_acc of echo: 100.00, but 20.00 if every page counts once")
     assert echo.endswith("(4 cited addresses lead to 4 pages; 1 page repeats the report's own sentences)")
     assert spelt.startswith("fact c_acc of spelt: 80.00, but 50.00")
@@ -117,7 +132,7 @@ def test_report_that_addresses_the_judge_is_noted() -> None:
         ),
         *rows("race", "plain", injections=[0.0], criteria_echo=[0.2]),
     ]
-    assert list(integrity_notes(pa.Table.from_pylist(scores))) == [
+    assert list(integrity_of(pa.Table.from_pylist(scores)).notes) == [
         "race: 2 of 3 reports of sly address the judge",
         "race: 1 of 3 reports of sly have at least half of their wording from the reference report",
     ]
@@ -129,14 +144,54 @@ def test_system_whose_marks_lead_nowhere_is_noted() -> None:
         *rows("fact", "plain", lost=[0.0], marks=[40.0]),
         *rows("fact", "silent", lost=[0.0], marks=[0.0]),
     ]
-    first, second = integrity_notes(pa.Table.from_pylist(scores))
+    first, second = integrity_of(pa.Table.from_pylist(scores)).notes
     assert "75% of the citation marks and addresses of blind (6 of 8)" in first
     assert "not comparable" in second
-    assert list(integrity_notes(pa.Table.from_pylist(rows("fact", "a", lost=[1.0], marks=[10.0])))) == []
+    assert integrity_of(pa.Table.from_pylist(rows("fact", "a", lost=[1.0], marks=[10.0]))).notes == ()
 
 
 def test_board_without_these_metrics_has_no_notes() -> None:
-    assert list(integrity_notes(pa.Table.from_pylist(rows("race", "a", overall=[0.5])))) == []
+    assert integrity_of(pa.Table.from_pylist(rows("race", "a", overall=[0.5]))).notes == ()
+
+
+def test_signs_stand_beside_the_ranked_number_everywhere(tmp_path: Path) -> None:
+    kinds = (
+        Metric(name="overall", headline=True),
+        Metric(name="injections", best=None, kind="count", shown=False),
+    )
+    made = [
+        {**one, "status": "scored", "low": one["value"], "high": one["value"], "answered": 1, "parts": 1}
+        for one in (
+            *rows("race", "sly", overall=[0.9, 0.9], injections=[1.0, 0.0]),
+            *rows("race", "plain", overall=[0.5, 0.5], injections=[0.0, 0.0]),
+        )
+    ]
+    record = made_record({"race": kinds}, dict.fromkeys("01", TaskRecord("en", "")), ["plain", "sly"])
+    table = pa.Table.from_pylist(made, schema=pa.schema(list(SCORE_TYPES.items())))
+    board = leaderboard_of([record], table, Few())
+    write_leaderboard(board, tmp_path)
+    said = "1 of 2 reports address the judge"
+
+    found = {
+        one["metric"]: one["standings"]
+        for one in json.loads((tmp_path / "leaderboard.json").read_bytes())["metrics"]
+    }
+    assert [[sign["words"] for sign in row["signs"]] for row in found["overall"]] == [[said], []]
+    assert [row["signs"] for row in found["injections"]] == [[], []]
+    with (tmp_path / "leaderboard.csv").open(encoding="utf-8") as file:
+        assert [row["signs"] for row in csv.DictReader(file)][:2] == [said, ""]
+    assert pq.read_table(tmp_path / "leaderboard.parquet")["signs"].to_pylist()[:2] == [said, ""]
+
+    (ranking,) = rankings(board.metrics)
+    terminal = Terminal(width=200)
+    with terminal.capture() as shown:
+        terminal.print(on_terminal(of_board(ranking, board)))
+    line = next(one for one in shown.get().splitlines() if "sly" in one)
+    assert said in line
+    markdown = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert [one for one in markdown.splitlines() if one.startswith("|") and said in one and "sly" in one]
+    _, (first, second) = opening((tmp_path / "leaderboard.html").read_text(encoding="utf-8"), "overall")
+    assert said in " ".join(first) and said not in " ".join(second)
 
 
 SECRET = "Names larch and oak."

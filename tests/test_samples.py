@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import stdev
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -117,3 +118,29 @@ def test_leaderboard_shows_best_of_samples(tmp_path: Path) -> None:
     (shown,) = [one for one in detail_tables(race, board) if one.kind == "samples"]
     assert [one.name for one in shown.columns][:4] == ["system", "tasks", "pass@1", "pass@2"]
     assert [row[3].text for row in shown.rows] == ["100.00 (100.00)", "100.00 (100.00)"]
+    by = {one.columns[0].name: one for one in detail_tables(race, board) if one.kind == "samples by"}
+    assert [(row[0].text, row[2].text, row[4].text) for row in by["language"].rows] == [
+        (name, "5 of 5", "100.00 (100.00)") for name in ("en", "en", "zh", "zh")
+    ]
+
+
+def test_groups_have_the_samples_of_their_own_tasks(tmp_path: Path) -> None:
+    """Only tasks with two samples count, in their group alone; a group without any shows none."""
+    run = made_run(tmp_path / "run", ("able", "baker"), 10, missing=0)
+    rows = pq.read_table(run / "scores.parquet")
+    place = rows.column_names.index("sample")
+    again = rows.set_column(place, "sample", pa.array([1] * rows.num_rows, rows["sample"].type))
+    some = again.filter(pc.is_in(again["task_id"].cast(pa.string()), pa.array(["0", "2"])))  # both in English
+    pq.write_table(pa.concat_tables([rows, some]), run / "scores.parquet")
+    (language,) = [one for one in build_leaderboard([run]).groupings if one.attribute == "language"]
+    found = {
+        group.name: [
+            (one.k, one.n_scored, one.n_tasks)
+            for board in group.metrics
+            if board.metric == "overall" and board.detail is not None
+            for one in board.detail.best_of
+            if one.system == "able"
+        ]
+        for group in language.groups
+    }
+    assert found == {"en": [(1, 2, 5), (2, 2, 5)], "zh": []}

@@ -35,6 +35,7 @@ __all__ = [
     "RankShare",
     "RankStability",
     "Scatter",
+    "Sign",
     "Standing",
     "only_in_parquet",
 ]
@@ -292,6 +293,11 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     every_pair: pa.Table | None = None
     every_rank: pa.Table | None = None
 
+    @classmethod
+    def of_samples(cls, best_of: tuple[BestOf, ...], scatter: tuple[Scatter, ...]) -> "Detail":
+        """The detail of a group of tasks: what its samples show, and no more."""
+        return cls(ranks=(), pairs=(), frontiers=(), noise=None, best_of=best_of, scatter=scatter)
+
 
 MOST_PAIRS = 5_000
 """The most pairs of systems that a leaderboard lists for one metric."""
@@ -310,6 +316,13 @@ FLAGGED_BELOW = 0.95
 """The coverage that a system needs to be ranked."""
 
 
+class Sign(msgspec.Struct, frozen=True):
+    """What a system's figures rest on that their readers should know: in a few `words`, and `said` in a sentence."""
+
+    words: str
+    said: str
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One system under one metric.
 
@@ -326,7 +339,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     tier. `n_total` counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them).
     `value` is None where nothing bounds what is missing. Counts and resources are means over what is known, `n_scored`
     of `n_total`, and have no bounds. `standard_error` is that of the resampled means. `corrected` is the mean corrected
-    by people's scores of some tasks.
+    by people's scores of some tasks. `signs` are those of the system's reports, beside the metric that ranks.
     """
 
     system: str
@@ -349,6 +362,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     standard_error: float | None = None
     as_published: float | None = None
     midrank: float | None = None
+    signs: tuple[Sign, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -443,7 +457,10 @@ class MetricBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks with one value of an attribute, `name` ("" for none), and metrics over them alone."""
+    """The tasks with one value of an attribute, `name` ("" for none), and metrics over them alone.
+
+    The detail of a metric holds the best of several samples, where it has them over all tasks, and nothing else.
+    """
 
     name: str
     metrics: tuple[MetricBoard, ...]

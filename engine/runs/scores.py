@@ -1,7 +1,7 @@
 """Score rows of runs: as tables, as matrices of systems x tasks, and how much of an unfinished run they are."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -65,6 +65,14 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     answered: Integers
     parts: Integers
 
+    def on(self, tasks: Container[str]) -> "MetricRows":
+        """The rows on `tasks` alone."""
+        kept = np.array([name in tasks for name in self.tasks], np.bool_)[self.task]
+        arrays = {
+            name: value[kept] for name, value in msgspec.structs.asdict(self).items() if name in _BY_ROW
+        }
+        return msgspec.structs.replace(self, **arrays)
+
     def matrix(self, end: Literal["low", "high"] | None = None) -> "ScoreMatrix":
         """The rows as systems x tasks, with all that parts miss at this `end` of the bounds, where there is one."""
         scored = ~np.isnan(self.values)
@@ -87,6 +95,9 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
             tasks=tuple(self.tasks[t] for t in asked),
             values=means[np.ix_(present, asked)],
         )
+
+
+_BY_ROW = ("system", "task", "reason", "sample", "values", "low", "high", "answered", "parts")
 
 
 class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ The number that is shown is the number that ranks: a system's mean over all task
 its worst. A system under 95 % coverage is shown underneath, without a rank.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import (
     Correction,
+    Detail,
     Grouping,
     Leaderboard,
     MetricBoard,
@@ -29,7 +30,7 @@ from adjudge.engine.runs.unread import joined
 from adjudge.engine.statistics.analysis import Samples, detail_of, noise_of, samples_of
 from adjudge.engine.statistics.comparisons import comparison_boards
 from adjudge.engine.statistics.corrections import corrections, item_corrections
-from adjudge.engine.statistics.integrity import integrity_notes
+from adjudge.engine.statistics.integrity import Integrity, integrity_of
 from adjudge.engine.statistics.notes import notes_on
 from adjudge.engine.statistics.placement import (
     CONFIDENCE,
@@ -175,7 +176,12 @@ def leaderboard_of(
         known_attribute(by, known.tasks)
     every = list(measured(rows, known.metrics, among, known.judges_of))
     due, without = _due(every)
+    integrity = integrity_of(scores)
     boards = [_with_people(_board(one, known, statistics), corrected) for one in due]
+    boards = [
+        _with_signs(board, integrity) if (board.protocol, board.metric) in known.ranking else board
+        for board in boards
+    ]
     unknown: list[str] = []
     if published:
         boards, unknown = _with_published(boards, published)
@@ -185,11 +191,13 @@ def leaderboard_of(
         )
         boards, unknown = [*boards, *found], [*said, *unknown]
     abouts = [record.config.board for record in records]
-    groupings = tuple(_groupings(due, known, statistics, by))
+    groupings = tuple(
+        _with_samples(one, due, boards, known.tasks) for one in _groupings(due, known, statistics, by)
+    )
     return Leaderboard(
         runs=tuple(record.run for record in records),
         unread=joined([one for record in records for one in record.unread]),
-        notes=(*notes_on(records, boards, corrected), *integrity_notes(scores), *without, *unknown),
+        notes=(*notes_on(records, boards, corrected), *integrity.notes, *without, *unknown),
         confidence=CONFIDENCE,
         resamples=statistics.resamples,
         seed=known.seed,
@@ -214,6 +222,41 @@ def _groupings(due: Sequence[Measured], known: _Known, statistics: Statistics, b
     ranking = [one for one in due if one.name in known.ranking]
     for attribute in dict.fromkeys([*([by] if by else []), *attributes_of(known.tasks)]):
         yield grouped(attribute, due if attribute == by else ranking, known.tasks, drawing)
+
+
+def _with_samples(
+    grouping: Grouping,
+    due: Sequence[Measured],
+    boards: Sequence[MetricBoard],
+    tasks: Mapping[str, TaskRecord],
+) -> Grouping:
+    """`grouping` with the best of several samples in each group, where the metric has them over all tasks.
+
+    Each system's k is the one that it has there: a group shows what its tasks add to that.
+    """
+    most = {
+        (board.protocol, board.metric): {one.system: one.k for one in board.detail.best_of}  # k rises
+        for board in boards
+        if board.detail is not None and board.detail.best_of
+    }
+    if not most:
+        return grouping
+    measured = {one.name: one for one in due}
+    groups = []
+    for group in grouping.groups:
+        own = {name for name, task in tasks.items() if task.attribute(grouping.attribute) == group.name}
+        found = []
+        for board in group.metrics:
+            name = board.protocol, board.metric
+            if name in most:
+                one = measured[name]
+                samples = samples_of(one.rows[0].on(own), one.metric, most[name])
+                board = msgspec.structs.replace(
+                    board, detail=Detail.of_samples(samples.best_of, samples.scatter)
+                )
+            found.append(board)
+        groups.append(msgspec.structs.replace(group, metrics=tuple(found)))
+    return msgspec.structs.replace(grouping, groups=tuple(groups))
 
 
 def _shown(boards: Sequence[MetricBoard], metrics: Sequence[str]) -> list[MetricBoard]:
@@ -314,3 +357,12 @@ def _with_people(board: MetricBoard, corrected: Sequence[Correction]) -> MetricB
             )
             return msgspec.structs.replace(board, standings=standings, corrected_differences=one.differences)
     return board
+
+
+def _with_signs(board: MetricBoard, integrity: Integrity) -> MetricBoard:
+    """`board`, which ranks, with what the systems' reports do to please."""
+    signs = {row.system: integrity.signs.get((board.protocol, row.system), ()) for row in board.standings}
+    if not any(signs.values()):
+        return board
+    standings = tuple(msgspec.structs.replace(row, signs=signs[row.system]) for row in board.standings)
+    return msgspec.structs.replace(board, standings=standings)

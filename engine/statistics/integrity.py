@@ -1,4 +1,4 @@
-"""What a system's figures rest on, where that changes them or a reader would want to know: notes on a leaderboard.
+"""What a system's figures rest on, where that changes them or a reader would want to know: notes and badges.
 
 The signs themselves are counted with the scores (`scoring/text/integrity.py`, FACT, RACE); here they are held against
 the figures. Only what is beyond these limits is said:
@@ -11,37 +11,60 @@ the figures. Only what is beyond these limits is said:
   the reference report, or says at least a quarter of the criteria word for word.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adjudge.engine.runs.board import Sign
 from adjudge.judges.plural import plural
 from adjudge.scoring.text.accounted import LOUD
 
-__all__ = ["integrity_notes"]
+__all__ = ["Integrity", "integrity_of"]
 
 POINTS = 0.02
 _REPORT = ["system", "task_id", "sample", "repeat"]
 _SIGNS = {
-    "injections": (1.0, "address the judge"),
-    "hidden": (1.0, "hide text from their readers"),
-    "reference_runs": (0.5, "have at least half of their wording from the reference report"),
-    "criteria_echo": (0.25, "say at least a quarter of the criteria word for word"),
+    "injections": (1.0, "address the judge", "address the judge"),
+    "hidden": (1.0, "hide text", "hide text from their readers"),
+    "reference_runs": (
+        0.5,
+        "copy the reference",
+        "have at least half of their wording from the reference report",
+    ),
+    "criteria_echo": (0.25, "echo the criteria", "say at least a quarter of the criteria word for word"),
 }
-"""From which value on a sign of a report is told, and how."""
+"""From which value on a sign of a report is told, and how: in a few words, and in a sentence."""
+
+_Of = tuple[str, str]
+"""A protocol and a system."""
 
 
-def integrity_notes(scores: pa.Table) -> Iterator[str]:
-    """The notes on the score rows of reports that were judged by themselves, by system."""
-    yield from _on_citations(scores)
-    yield from _on_lost(scores)
-    for metric, (least, said) in _SIGNS.items():
-        yield from _on_reports(_values(scores, "race", metric), metric, least, said)
+class Integrity(msgspec.Struct, frozen=True):
+    """The signs by protocol and system, and the notes: what the signs say, and what is said of all systems."""
+
+    signs: dict[_Of, tuple[Sign, ...]]
+    notes: tuple[str, ...]
 
 
-def _on_citations(scores: pa.Table) -> Iterator[str]:
+def integrity_of(scores: pa.Table) -> Integrity:
+    """What is beyond the limits in the score rows of reports that were judged by themselves."""
+    shares = _lost(scores)
+    found = [*_on_citations(scores), *_on_lost(shares)]
+    for metric, (least, words, said) in _SIGNS.items():
+        found += _on_reports(_values(scores, "race", metric), metric, least, words, said)
+    signs: defaultdict[_Of, list[Sign]] = defaultdict(list)
+    for of, sign in found:
+        signs[of].append(sign)
+    return Integrity(
+        {of: tuple(own) for of, own in signs.items()}, (*(sign.said for _, sign in found), *_uneven(shares))
+    )
+
+
+def _on_citations(scores: pa.Table) -> Iterator[tuple[_Of, Sign]]:
     names = ("c_acc", "c_acc_distinct", "addresses", "distinct_pages", "echoes")
     found = _values(scores, "fact", names[0])
     for name in names[1:]:
@@ -57,35 +80,49 @@ def _on_citations(scores: pa.Table) -> Iterator[str]:
         ]
         if echoes:
             why.append(f"{plural(echoes, 'page repeats', 'pages repeat')} the report's own sentences")
-        yield (
+        said = (
             f"fact c_acc of {row['system']}: {100 * stated:.2f}, but {100 * distinct:.2f} if every page counts once "
             f"and none supports what it merely repeats ({'; '.join(why)})"
         )
+        yield ("fact", row["system"]), Sign(f"{100 * distinct:.2f} by distinct pages", said)
 
 
-def _on_lost(scores: pa.Table) -> Iterator[str]:
+def _lost(scores: pa.Table) -> dict[str, tuple[float, dict[str, Any]]]:
+    """By system, the share of its citation marks and addresses that lead to no pair, and both counts."""
     found = _values(scores, "fact", "lost").join(_values(scores, "fact", "marks"), _REPORT, join_type="inner")
-    shares = {
+    return {
         row["system"]: (row["lost_sum"] / row["marks_sum"] if row["marks_sum"] else 0.0, row)
         for row in _by_system(found, [("lost", "sum"), ("marks", "sum")])
     }
+
+
+def _on_lost(shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[tuple[_Of, Sign]]:
     for system, (share, row) in shares.items():
         if share > LOUD:
-            yield (
+            said = (
                 f"fact: {share:.0%} of the citation marks and addresses of {system} ({row['lost_sum']:.0f} of "
                 f"{row['marks_sum']:.0f}) lead to no pair of a statement and a page: its figures are about the others"
             )
+            yield ("fact", system), Sign(f"{share:.0%} of marks lost", said)
+
+
+def _uneven(shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[str]:
     every = [share for share, _ in shares.values()]
     if every and max(every) - min(every) > LOUD:
         yield "fact: systems are not comparable: of some, far more marks and addresses lead to no pair than of others"
 
 
-def _on_reports(found: pa.Table, metric: str, least: float, said: str) -> Iterator[str]:
+def _on_reports(
+    found: pa.Table, metric: str, least: float, words: str, said: str
+) -> Iterator[tuple[_Of, Sign]]:
     beyond = pc.cast(pc.greater_equal(found[metric], least), pa.int64())
     counted = found.append_column("beyond", beyond)
     for row in _by_system(counted, [("beyond", "sum"), ("beyond", "count")]):
-        if row["beyond_sum"]:
-            yield f"race: {row['beyond_sum']} of {plural(row['beyond_count'], 'report')} of {row['system']} {said}"
+        count, system = row["beyond_sum"], row["system"]
+        if count:
+            reports = plural(row["beyond_count"], "report")
+            sentence = f"race: {count} of {reports} of {system} {said}"
+            yield ("race", system), Sign(f"{count} of {reports} {words}", sentence)
 
 
 def _values(scores: pa.Table, protocol: str, metric: str) -> pa.Table:

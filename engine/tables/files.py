@@ -17,9 +17,12 @@ from adjudge.engine.errors import UsageError, unwritable
 from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing, only_in_parquet
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.engine.tables.page import leaderboard_page
+from adjudge.engine.tables.standings import words_of
 from adjudge.fetchers.files import own_files, write_whole
 
-_COLUMNS = tuple(name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected"))
+_COLUMNS = tuple(
+    name for name in Standing.__struct_fields__ if name not in ("unscored", "corrected", "signs")
+)
 _KINDS = {"system": pa.string(), "tier": pa.int32(), "flagged": pa.bool_()}
 _SCHEMA = pa.schema(
     {
@@ -29,6 +32,7 @@ _SCHEMA = pa.schema(
             name: _KINDS.get(name, pa.int64() if name.startswith("n_") else pa.float64()) for name in _COLUMNS
         },
         "unscored": pa.string(),
+        "signs": pa.string(),
     }
 )
 _COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # what a formula begins with
@@ -111,6 +115,7 @@ def _parquet(board: Leaderboard) -> bytes:
             "tasks": metric.n_tasks,
             **{name: getattr(row, name) for name in _COLUMNS},
             "unscored": json.dumps(row.unscored),
+            "signs": words_of(row),
         }
         for attribute, (over, group, metrics) in zip(of, places, strict=True)
         for metric in metrics
@@ -123,13 +128,14 @@ def _csv(board: Leaderboard) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     corrected = [name if name.startswith("n_") else f"corrected_{name}" for name in _CORRECTED]
-    writer.writerow(["protocol", "metric", *_COLUMNS, "unscored", *corrected])
+    writer.writerow(["protocol", "metric", *_COLUMNS, "unscored", *corrected, "signs"])
     for metric in board.metrics:
         for row in metric.standings:
             reasons = " ".join(f"{reason}={count}" for reason, count in row.unscored.items())
             own = [_text_cell(getattr(row, name)) for name in _COLUMNS]
             people = [None if row.corrected is None else getattr(row.corrected, name) for name in _CORRECTED]
-            writer.writerow([_text_cell(metric.protocol), _text_cell(metric.metric), *own, reasons, *people])
+            names = _text_cell(metric.protocol), _text_cell(metric.metric)
+            writer.writerow([*names, *own, reasons, *people, _text_cell(words_of(row))])
     return text.getvalue()
 
 

@@ -253,7 +253,7 @@ _IN_STANDINGS = ("standings", "metric")
 _NAME, _SHORT = 120, 28  # letters of a system's name in the standings, and in a narrow window
 # The standings' columns in the page's order, and those that are hidden until a reader chooses them.
 _ORDER = ("rank", "system", "value", "as published", "corrected", "corrected interval", "published", "beside")
-_HIDDEN = ("corrected interval", "rank interval", "interval", "bounds", "scored", "unscored")
+_HIDDEN = ("corrected interval", "rank interval", "interval", "bounds", "scored", "unscored", "integrity")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ def detail_tables(head: MetricBoard, board: Leaderboard) -> list[Table]:
     if detail is None:
         return []
     tables = [*([_ranks(detail)] if detail.ranks else []), _pairs(detail, head.scale), *_left_out(detail)]
-    tables += [*_samples(head, detail), *_cost(head, board, detail)]
+    tables += [*_samples(head, detail, board), *_cost(head, board, detail)]
     tables.append(_unscored(head))
     tables += [_noise(detail, head.scale, board)]
     return [table for table in tables if table.rows or table.note]
@@ -145,39 +145,60 @@ def _left_out(detail: Detail) -> list[Table]:
     ]
 
 
-def _samples(head: MetricBoard, detail: Detail) -> list[Table]:
+def _samples(head: MetricBoard, detail: Detail, board: Leaderboard) -> Iterator[Table]:
+    """The best of several samples over all tasks, then by every attribute, each system with its k of all tasks."""
     if not detail.best_of and not detail.scatter:
-        return []
-    found = {(one.system, one.k): one for one in detail.best_of}
+        return
     most = {one.system: one.k for one in detail.best_of}  # k rises
     ks = [k for k in range(1, max(most.values(), default=0) + 1) if k.bit_count() == 1 or k in most.values()]
+    names = ("system", "tasks", *(f"pass@{k}" for k in ks), "sd of samples", "sd of repeats")
+    yield _table(
+        kind="samples",
+        title=f"{head.metric} of several samples",
+        note="pass@k: the mean if only the best of k of a system's reports per task were kept, over all ways to "
+        "choose them (in brackets: of the first k), all on the same tasks, those with the most samples that are "
+        "due. sd: the standard deviation of a task's samples, and of the judge's repeats of one.",
+        names=names,
+        rows=tuple(_sample_rows(head, detail, ks)),
+    )
+    for grouping in board.groupings:
+        rows = [
+            (Cell(group.name or "none"), *row)
+            for group in grouping.groups
+            for one in group.metrics
+            if (one.protocol, one.metric) == (head.protocol, head.metric)
+            and one.detail
+            and one.detail.best_of
+            for row in _sample_rows(one, one.detail, ks)
+        ]
+        if rows:
+            columns = (Column(grouping.attribute, "group", words=True), *(Column(name) for name in names))
+            yield Table(
+                kind="samples by",
+                title=f"{head.metric} of several samples by {grouping.attribute}",
+                note="As above, on the tasks of each group that have so many samples.",
+                columns=columns,
+                blocks=(tuple(rows),),
+            )
+
+
+def _sample_rows(board: MetricBoard, detail: Detail, ks: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
+    """A row for each system: its tasks, the best of each of `ks` samples, and how samples and repeats scatter."""
+    found = {(one.system, one.k): one for one in detail.best_of}
     scatter = {one.system: one for one in detail.scatter}
-    rows = []
-    for row in head.standings:
+    for row in board.standings:
         first = found.get((row.system, 1))
         on = "-" if first is None else f"{first.n_scored:,} of {first.n_tasks:,}"
         cells = [Cell(row.system), Cell(on, None if first is None else first.n_scored)]
         for k in ks:
             one = found.get((row.system, k))
-            text = "-" if one is None else number(one.value, head.scale, head.decimals)
+            text = "-" if one is None else number(one.value, board.scale, board.decimals)
             if one is not None and k > 1 and one.first is not None:
-                text += f" ({number(one.first, head.scale, head.decimals)})"
+                text += f" ({number(one.first, board.scale, board.decimals)})"
             cells.append(Cell(text, None if one is None else one.value))
         spread = scatter.get(row.system)
         sds = (None, None) if spread is None else (spread.samples, spread.repeats)
-        cells += [Cell(number(sd, head.scale, head.decimals), sd) for sd in sds]
-        rows.append(tuple(cells))
-    return [
-        _table(
-            kind="samples",
-            title=f"{head.metric} of several samples",
-            note="pass@k: the mean if only the best of k of a system's reports per task were kept, over all ways to "
-            "choose them (in brackets: of the first k), all on the same tasks, those with the most samples that are "
-            "due. sd: the standard deviation of a task's samples, and of the judge's repeats of one.",
-            names=("system", "tasks", *(f"pass@{k}" for k in ks), "sd of samples", "sd of repeats"),
-            rows=tuple(rows),
-        )
-    ]
+        yield (*cells, *(Cell(number(sd, board.scale, board.decimals), sd) for sd in sds))
 
 
 def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:

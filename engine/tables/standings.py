@@ -17,13 +17,29 @@ from adjudge.engine.tables.table import Badge, Bar, Cell, Column, Table
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.scorecard import Metric
 
-__all__ = ["Ranking", "about_metric", "by_group", "of_board", "published", "rankings", "standings", "summary"]
+__all__ = [
+    "Ranking",
+    "about_metric",
+    "by_group",
+    "of_board",
+    "published",
+    "rankings",
+    "standings",
+    "summary",
+    "words_of",
+]
 
 _End = Literal["ascending", "descending"]
 
 _MARGIN = 0.04  # of the bars' axis, beside the outermost interval
-_SPARE = {"scored": 1, "published": 2, "beside": 3, "unscored": 4}  # what gives way, the last first
-_WORDS = ("group", "system", "unscored")
+_SPARE = {
+    "scored": 1,
+    "published": 2,
+    "beside": 3,
+    "unscored": 4,
+    "integrity": 5,
+}  # what gives way, the last first
+_WORDS = ("group", "system", "unscored", "integrity")
 _JOINED = ("rank interval", "interval", "bounds", "corrected interval")
 _TIPS = {
     "rank": "Rank by the score, 1 is best, 2= is shared; beside it the tier.",
@@ -37,6 +53,7 @@ _TIPS = {
     "published": "The figure that others published.",
     "scored": "Reports scored, of all that were to be scored.",
     "unscored": "What was not scored, by reason.",
+    "integrity": "What the reports do that the score may rest on; the notes say it in full.",
 }
 
 
@@ -267,6 +284,8 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
     column("tier", lambda row: Cell(str(row.tier or "-"), row.tier))
     column("scored", _scored)
     column("unscored", lambda row: Cell(_reasons(row) or "-", short=_reasons(row)))
+    if any(row.signs for row in own):
+        column("integrity", lambda row: Cell(words_of(row) or "-", short=words_of(row)))
     return layout
 
 
@@ -344,6 +363,7 @@ def _name(row: Standing) -> Cell:
     if row.n_unscored:
         tip = f"{_reasons(row)}. What is missing counts as the worst it could be until it is there."
         badges.append(Badge(f"{row.n_unscored:,} unscored", tip, "open"))
+    badges += [Badge(sign.words, sign.said, "open") for sign in row.signs]
     return Cell(row.system, badges=tuple(badges))
 
 
@@ -427,6 +447,11 @@ def _scored(row: Standing) -> Cell:
     if not row.flagged:
         return Cell(text, row.coverage)
     return Cell(f"{text} (under {FLAGGED_BELOW:.0%})", row.coverage, short=f"{text} *")
+
+
+def words_of(row: Standing) -> str:
+    """The signs of a system's reports in one line."""
+    return "; ".join(sign.words for sign in row.signs)
 
 
 def _reasons(row: Standing) -> str:
