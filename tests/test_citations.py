@@ -249,6 +249,7 @@ def test_one_page_cited_twice_in_a_sentence_is_one_triplet() -> None:
     ("text", "url"),
     [
         ("See HTTP://a.example/x for it.", "HTTP://a.example/x"),
+        ("It is there (WWW.a.example/x).", "https://WWW.a.example/x"),
         ("As ArXiv: 2401.00001 says.", "https://arxiv.org/abs/2401.00001"),
         ("As ARXİV: 2401.00001 says.", "https://arxiv.org/abs/2401.00001"),
         ("As arxıv: 2401.00001 says.", "https://arxiv.org/abs/2401.00001"),

@@ -69,6 +69,46 @@ def test_lists_of_links_state_nothing(text: str) -> None:
     assert parse(text).triplets == ()
 
 
+_LAST = f"[A]({MILL}), [B]({WEIGHTS})"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"# R\n\n## A\n\nIt rained.\n\n## B\n\nIt snowed.\n\n**Sources:** {_LAST}\n", 0),
+        (f"It rained.\n\nIt snowed.\n\n---\n\n*Sources: {_LAST}*\n", 0),
+        (f"It rained.\n\nIt snowed.\nSources: {_LAST}\n", 2),
+        (f"It rained. It snowed.\n\nSources: {_LAST}\n", 4),
+        (f"It rained.\n\nSources: {_LAST}\n\nIt snowed.\n\nSources: {_LAST}\n", 4),
+        (f"It rained.\n\nIt snowed.\n\nSources: {_LAST}\n\nIt was cold.\n", 2),
+    ],
+)
+def test_last_line_of_sources_is_that_of_a_report_that_cites_nothing_else(text: str, found: int) -> None:
+    assert len(parse(text).triplets) == found
+
+
+_ROWS = "| Site | {} |\n|---|---|\n| North has rest | {} |\n| South has sails | {} |\n\n{}"
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "found"),
+    [
+        ("Boats", ("(1)", "(2)"), []),
+        ("Boats", ("②", "①"), []),
+        ("Boats", ("1", "2"), []),
+        ("Ref", ("1", "2, 1"), ["North", "South", "South"]),
+        ("来源", ("(1)", "(2)"), ["North", "South"]),
+    ],
+)
+def test_numbers_in_a_column_are_marks_if_its_title_says_so(
+    header: str, cells: tuple[str, str], found: list[str]
+) -> None:
+    entries = "".join(f"({n}) A. {url}\n" for n, url in ((1, MILL), (2, WEIGHTS)))
+    text = _ROWS.format(header, *cells, f"It rained (1).\n\n## References\n\n{entries}")
+    said = [triplet.fact for triplet in parse(text).triplets]
+    assert [fact.split()[1] for fact in said if "rained" not in fact] == found
+
+
 @pytest.mark.parametrize("sentence", NO_CITATIONS)
 def test_what_is_no_citation_gives_no_pair(sentence: str) -> None:
     text = BASIC.replace("## References", f"## Methods\n\n{sentence}. It was so.\n\n## References")

@@ -186,7 +186,7 @@ def near_addresses(text: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     for line in lines(plain(text.encode("utf-8", "replace").decode())):
         if line.kind == "blank":
             continue
-        held = addresses(line.raw).keys() if "://" in line.raw else frozenset[str]()
+        held = addresses(line.raw).keys()
         if line.kind == "reference" and not line.level:
             entries += [line.raw] if held & wanted else []
             is_list = is_list or bool(held - wanted)

@@ -7,7 +7,7 @@ import msgspec
 
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.citation_marks import clean_url
+from adjudge.scoring.text.citation_marks import SCHEME, clean_url
 from adjudge.scoring.text.citations import cited, url_key
 from adjudge.scoring.text.markup import plain
 
@@ -19,7 +19,8 @@ _EXAMPLES = 5
 
 # An address wherever it stands, found without what the reader of citations knows. It ends before a link's target.
 _ADDRESS = re.compile(
-    r"https?://(?:(?!\]\()(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))+",
+    rf"{SCHEME}"
+    r"(?:(?!\]\()(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))+",
     re.IGNORECASE,
 )
 _MAX_ADDRESSES = 20_000
@@ -113,6 +114,7 @@ def addresses(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _ADDRESS.finditer(text):
         url = clean_url(match[0][: _closed(match[0])])
+        url = url if "://" in url else f"https://{url}"
         found.setdefault(url_key(url), url)
         if len(found) >= _MAX_ADDRESSES:
             break

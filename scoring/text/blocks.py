@@ -28,6 +28,7 @@ from adjudge.scoring.text.scan import (
     scan,
     unquoted,
 )
+from adjudge.scoring.text.sentences import names_sources
 from adjudge.scoring.text.titles import LIKELY, MAX_TITLE, SURE, strength
 
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
@@ -167,6 +168,9 @@ class _Outliner:
 
     def __init__(self) -> None:
         self._linked = _LinkedItems()
+        self._last: int | None = None  # a line that names all sources of the report, if nothing follows
+        self._paragraphs = 0
+        self._addressed = False  # whether another line has an address
         self._blocks: list[_Block] = []
         self._named: list[_Named] = []
         self._square: set[str] = set()  # labels that marks in brackets name
@@ -186,6 +190,8 @@ class _Outliner:
         sources = tuple((one.start, one.end) for one in self._named if styles)
         listed = {name for block in self._blocks for name in block.labels}
         bracketed = not self._square.isdisjoint(listed)
+        if self._last is not None and not self._square:
+            lists = (*lists, (self._last, self._last))
         self._linked.end()
         return Outline(lists, sources, bracketed, not bracketed and self._linked.are_sentences)
 
@@ -209,6 +215,7 @@ class _Outliner:
 
     def _text(self, number: int, line: Line) -> None:
         self._linked.read(line)
+        self._whole(number, line)
         text = unquoted(line.raw)[:_MAX_LINE]
         if self._below_name(number, text):
             return
@@ -237,6 +244,14 @@ class _Outliner:
                 self._dense = True
             return
         self._dense = True
+
+    def _whole(self, number: int, line: Line) -> None:
+        """See whether a line on its own names the sources of paragraphs that cite nothing."""
+        addressed = ADDRESS.search(line.text) is not None
+        alone = line.kind == "prose" and not self._dense and self._paragraphs > 1 and not self._addressed
+        self._last = number if alone and addressed and names_sources(line.text) else None
+        self._paragraphs += line.kind == "prose" and not self._dense
+        self._addressed = self._addressed or addressed
 
     def _below_name(self, number: int, text: str) -> bool:
         """Whether `text` is an address below a line that names sources."""

@@ -60,6 +60,8 @@ MAX_RANGE = 50
 MAX_PIECE = 20_000
 
 _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
+SCHEME = r"(?:https?://|(?<![\w/.@-])www\.(?=[\w-]{1,63}\.[^\W\d]))"
+"""What an address in a text begins with."""
 _TARGET = re.compile(
     r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))", re.IGNORECASE
 )
@@ -72,7 +74,7 @@ _WORDED = re.compile(rf"{_WORD}(\d{{1,4}})", re.IGNORECASE)
 _SIGNS = r"\\\[【［〔<¹²³⁴-⁹①-⑳㉑-㉟"
 _TOKEN = re.compile(
     # What a mark can begin with: the alternatives are not tried elsewhere.
-    rf"(?=[{_SIGNS}`(（adh])(?=[^adh]|arxiv|doi|http)(?:"
+    rf"(?=[{_SIGNS}`(（adhw])(?=[^adhw]|arxiv|doi|http|www\.)(?:"
     r"(?P<code>`(?!https?://[^\s`]{1,300}`)[^`\n\[][^`\n]{0,300}`)"
     rf"|(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
@@ -85,13 +87,14 @@ _TOKEN = re.compile(
     r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
-    r"|(?P<url>https?://(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-]))+))",
+    rf"|(?P<url>{SCHEME}"
+    r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-]))+))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
 _ASCII_SIGNS = rb"\[<"
-_NAMES = ("http", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
+_NAMES = ("http", "www.", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _DIGIT = re.compile(r"\d")
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
@@ -319,8 +322,11 @@ def _linked(title: str, target: str) -> Mark | None:
     labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
     if target.startswith("#"):
         return Mark(labels) if labels else None
-    url = f"https://{target}" if target[:4].lower() == "www." else target
-    return Mark(labels, clean_url(url), "" if labels else title) if target else None
+    return Mark(labels, clean_url(_with_scheme(target)), "" if labels else title) if target else None
+
+
+def _with_scheme(url: str) -> str:
+    return f"https://{url}" if url[:4].lower() == "www." else url
 
 
 def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
@@ -355,7 +361,7 @@ def _address_end(match: re.Match[str]) -> int:
 def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     """The mark of a token, and where it ends."""
     if match["url"]:
-        return Mark(url=clean_url(match["url"])), _address_end(match)
+        return Mark(url=_with_scheme(clean_url(match["url"]))), _address_end(match)
     if match["doi"]:
         return Mark(url=f"https://doi.org/{clean_url(match['name'])}"), _address_end(match)
     mark, end = None, match.end()

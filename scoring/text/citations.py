@@ -229,6 +229,10 @@ _SOURCE_COLUMN = re.compile(
 )
 
 
+_NUMBERS_APART = re.compile(r"[,;，；、]\s{0,3}")
+_BARE_SIGNS = ("(", "（", *map(chr, range(ord("①"), ord("⑳") + 1)))
+
+
 class Triplet(msgspec.Struct, frozen=True):
     """A fact and one URL that it cites; `ref_idx` is the reference's number, 0 for a link that is in no list."""
 
@@ -645,17 +649,15 @@ class _Body:
         if heads or not row.states_something:
             self._sources.counted(row.marks, number)
             return
-        named = [
-            f"{self._header[i]}: {cell.fact}" if i < len(self._header) and self._header[i] else cell.fact
-            for i, cell in enumerate(cells)
-        ]
+        headers = [*self._header, *[""] * len(cells)]
+        marks = [self._marks_of(cell, headers[i]) for i, cell in enumerate(cells)]
+        said = [cell.raw if cell.marks and not marks[i] else cell.fact for i, cell in enumerate(cells)]
+        named = [f"{headers[i]}: {one}" if headers[i] else one for i, one in enumerate(said)]
         name = next((i for i, cell in enumerate(cells) if cell.states_a_name), 0)
-        whole = "; ".join(
-            text for cell, text in zip(cells, named, strict=True) if cell.fact and not cell.marks
-        )[:MAX_FACT]
+        whole = "; ".join(text for i, text in enumerate(named) if said[i] and not marks[i])[:MAX_FACT]
         cited = False
         for i, cell in enumerate(cells):
-            sources = self._sources.counted(cell.marks, number)
+            sources = self._sources.counted(marks[i], number)
             if not sources:
                 continue
             of_row = i == name or not cell.fact or (i < len(self._header) and _names_column(self._header[i]))
@@ -664,6 +666,16 @@ class _Body:
             cited = True
         if not cited:
             self._state(_Statement.of(raw, "; ".join(filter(None, named))[:MAX_FACT]), {}, "row")
+
+    def _marks_of(self, cell: Marked, header: str) -> Sequence[Mark]:
+        """The marks of a cell: bare numbers are some in a column of sources, and figures in any other."""
+        if not header or (cell.fact and cell.marks):
+            return cell.marks
+        if _names_column(header):
+            names = tuple(label(one) for one in _NUMBERS_APART.split(cell.fact)) if not cell.marks else ()
+            listed = bool(names) and all(name in self._sources.labels.known for name in names)
+            return [Mark(names, raw=cell.fact)] if listed and cell.fact[:1].isdecimal() else cell.marks
+        return [] if all(mark.raw[:1] in _BARE_SIGNS and not mark.url for mark in cell.marks) else cell.marks
 
 
 def _names_column(title: str) -> bool:
