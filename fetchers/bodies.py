@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 import aiohttp
 import brotli
 
-from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.page import could_be_read
+from adjudge.fetchers.failures import Failure, LargeFile
+from adjudge.fetchers.page import could_be_read, kind_of
 
 if sys.version_info >= (3, 14):
     from compression.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
@@ -50,8 +50,8 @@ async def receive(
 
     `encoding` is the Content-Encoding header. As in browsers, codings that do not exist are passed over, and gzip is
     undone without a label too. A body that breaks off is whole if it ends as documents of its kind do. With a
-    `content_type`, a body that begins as nothing that can be read is given up there. Of a body longer than `enough`
-    bytes, its first ones will do.
+    `content_type`, a body that begins as nothing that can be read is given up there; a PDF beyond `max_bytes` is a
+    LargeFile. Of a body longer than `enough` bytes, its first ones will do.
     """
     content = bytearray()
     coding: _Coding | None = None
@@ -59,8 +59,6 @@ async def receive(
     try:
         async for piece in pieces:
             travelled += len(piece)
-            if travelled > max_bytes:
-                raise too_large(max_bytes)
             if coding is None:
                 coding = _Coding(encoding, piece, max_bytes)
             for decoded in coding.undo(piece):
@@ -68,16 +66,20 @@ async def receive(
                 if enough is not None and len(content) >= enough:
                     return _body(bytes(content[:enough]))
                 if len(content) > max_bytes:
-                    raise too_large(max_bytes)
+                    raise TooLarge(max_bytes)
                 if not looked and len(content) >= _OPENING and content_type is not None:
                     looked = True
                     if not could_be_read(content_type, bytes(content[:_OPENING])):
                         raise Failure("page_unsupported", "its bytes are not a text")
                 if len(decoded) >= _PIECE and coding.decodes:
                     await asyncio.sleep(0)  # one small piece may hold a thousand large ones
+            if travelled > max_bytes:
+                raise TooLarge(max_bytes)
         if coding is not None and not coding.complete:
             raise _CUT_SHORT
     except (aiohttp.ClientPayloadError, Failure) as error:
+        if isinstance(error, TooLarge) and kind_of(content_type or "", bytes(content[:_OPENING])) == "pdf":
+            raise LargeFile(error.reason, error.detail) from None
         cut = error is _CUT_SHORT or isinstance(error, aiohttp.ClientPayloadError)
         if not (cut and _ends_itself(content)):
             raise
@@ -94,9 +96,11 @@ def _ends_itself(content: bytearray) -> bool:
     return end.endswith(b"</html>") or end.endswith(b"%%eof")
 
 
-def too_large(max_bytes: int) -> Failure:
-    """The failure of a body beyond its limit."""
-    return Failure("page_unsupported", f"larger than {max_bytes:,} bytes")
+class TooLarge(Failure):
+    """A body beyond its limit, in bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__("page_unsupported", f"larger than {max_bytes:,} bytes")
 
 
 class _Decoder(Protocol):
@@ -142,7 +146,7 @@ class _Coding:
                 raise Failure("page_server_error", f"its content encoding is corrupt: {error}") from None
             self._produced[stage] += len(decoded)
             if self._produced[stage] > self._max_bytes:
-                raise too_large(self._max_bytes)
+                raise TooLarge(self._max_bytes)
             yield from self.undo(decoded, stage + 1)
 
 

@@ -47,6 +47,10 @@ class Failure(Exception):
         return self.refused and (self.reason == "page_rate_limited" or self.wait is not None)
 
 
+class LargeFile(Failure):
+    """A body that may be read, if there is room for one of its size."""
+
+
 @contextmanager
 def boundary() -> Iterator[None]:
     """Turns whatever the network does into a Failure."""

@@ -19,9 +19,9 @@ import msgspec
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, receive, too_large
+from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, TooLarge, receive
 from adjudge.fetchers.downloader import Download, Downloader
-from adjudge.fetchers.failures import Failure, boundary, status_failure
+from adjudge.fetchers.failures import Failure, LargeFile, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import PUBLIC_PORTS, Blocked, Guard, Others, Resolve
 from adjudge.fetchers.heads import Connector
@@ -112,6 +112,7 @@ _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.I)
 _MAX_HEADER = 64 << 10
 _MAX_HEADERS = 2_000
 _MAX_COOKIES = 8 << 10
+_LARGE_FILES = 2  # at once, so that memory stays bounded
 # aiohttp may leave a read timer running on a connection that waits for reuse: it must not have fired by then.
 _KEEP_ALIVE = 4.0
 _KEEP_ALIVE_OF_READ = 0.5
@@ -160,6 +161,7 @@ class HttpFetcher(Fetcher):
         self._turns = Turns(limits, patience_s)
         self._patience = patience_s
         self._slots = asyncio.Semaphore(limits.in_flight)
+        self._large = asyncio.Semaphore(_LARGE_FILES)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._robots = Robots(self._robots_file, "adjudge") if robots else None
         self._flight: SingleFlight[NormalURL, Fetched] = SingleFlight()
@@ -189,7 +191,8 @@ class HttpFetcher(Fetcher):
         await self._pool.close()
 
     async def _fetch(self, url: NormalURL) -> Fetched:
-        journey = _Journey(url, Budget(self._timeouts.total), in_browser=self._render == "always")
+        budget, in_browser = Budget(self._timeouts.total), self._render == "always"
+        journey = _Journey(url, budget, self._limits.max_bytes, in_browser=in_browser)
         document: _Document | None = None
         try:
             while True:
@@ -261,11 +264,17 @@ class HttpFetcher(Fetcher):
     async def _ask_again(
         self, journey: "_Journey", delay: float, held: AsyncExitStack
     ) -> "_Document | NormalURL":
-        """`_ask` until it succeeds or another attempt cannot help."""
+        """`_ask` until it succeeds or another attempt cannot help; for a large file, once more in its turn."""
         attempts = Attempts(self._limits, self._patience)
         while True:
             try:
                 return await self._ask(journey, delay, held, attempts.refusals)
+            except LargeFile:
+                most = self._limits.most("pdf")
+                if journey.max_bytes >= most:
+                    raise
+                await held.enter_async_context(self._large)
+                journey.max_bytes = most
             except Failure as failure:
                 await asyncio.sleep(attempts.wait_after(failure))
 
@@ -306,7 +315,8 @@ class HttpFetcher(Fetcher):
         failure = status_failure(found.status_code, "")
         if failure is not None:
             raise failure
-        self._check_body(found.content_type, len(found.body))
+        most = self._limits.most(kind_of(found.content_type, found.body))
+        self._check_body(found.content_type, len(found.body), most)
         body = Body(found.body, hashlib.sha256(found.body).hexdigest())
         return _Document(final, found.content_type, body, rendered=journey.in_browser)
 
@@ -337,25 +347,28 @@ class HttpFetcher(Fetcher):
     async def _receive(self, journey: "_Journey", response: aiohttp.ClientResponse) -> "_Document":
         content_type = storable(response.headers.get("Content-Type", ""))[:300]
         if not journey.rules:
-            self._check_body(content_type, response.content_length or 0)
+            size = response.content_length or 0
+            self._check_body(content_type, size, self._limits.most("pdf"))
+            if size > journey.max_bytes and "pdf" in media_type(content_type):
+                raise LargeFile("page_unsupported", f"larger than {journey.max_bytes:,} bytes")
         body = await receive(
             response.content.iter_any(),
             ",".join(response.headers.getall("Content-Encoding", ())),
-            self._limits.max_bytes,
+            journey.max_bytes,
             None if journey.rules else content_type,
             enough=MAX_RULES if journey.rules else None,
         )
         return _Document(journey.url, content_type, body, storable(response.headers.get("Refresh", "")))
 
-    def _check_body(self, content_type: str, size: int) -> None:
+    def _check_body(self, content_type: str, size: int, most: int) -> None:
         if not may_be_read(content_type):
             raise Failure("page_unsupported", f"content type {media_type(content_type) or 'unknown'}")
-        if size > self._limits.max_bytes:
-            raise too_large(self._limits.max_bytes)
+        if size > most:
+            raise TooLarge(most)
 
     async def _robots_file(self, url: NormalURL) -> bytes:
         async with AsyncExitStack() as held:
-            journey = _Journey(url, Budget(self._timeouts.total), rules=True)
+            journey = _Journey(url, Budget(self._timeouts.total), self._limits.max_bytes, rules=True)
             return (await self._follow(journey, held, robots=False)).body.content
 
     def _open(self) -> aiohttp.ClientSession:
@@ -390,14 +403,17 @@ class HttpFetcher(Fetcher):
 
 
 class _Journey:
-    """A page being fetched: its current URL, and the time it has left. `rules`: it is a robots.txt, of
-    whatever type, which takes no downloader. `in_browser`: the page is to be rendered."""
+    """A page being fetched: its current URL, the time it has left, and how large its body may be.
+
+    `rules`: it is a robots.txt, of whatever type, which takes no downloader. `in_browser`: the page is to be rendered.
+    """
 
     def __init__(
-        self, url: NormalURL, budget: Budget, *, rules: bool = False, in_browser: bool = False
+        self, url: NormalURL, budget: Budget, max_bytes: int, *, rules: bool = False, in_browser: bool = False
     ) -> None:
         self.url = url
         self.budget = budget
+        self.max_bytes = max_bytes
         self.rules = rules
         self.in_browser = in_browser
         self.hops = 0

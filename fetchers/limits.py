@@ -19,6 +19,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Seconds between two requests to one site, counted from when they are sent."""
     max_bytes: int = 10 << 20
     """Of a body, both as it travels and after its encoding is undone."""
+    max_pdf_bytes: int = 50 << 20
+    """Of a PDF, if that is more than `max_bytes`. Few that are so large are read at once."""
     redirects: int = 20
     """Most redirects of one page; as many as browsers follow."""
     retries: int = 2
@@ -30,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gaps between such short pieces of work."""
 
     def __post_init__(self) -> None:
-        for name in ("in_flight", "per_host", "max_bytes"):
+        for name in ("in_flight", "per_host", "max_bytes", "max_pdf_bytes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
         for name in ("delay", "redirects", "retries", "retry_after"):
@@ -38,6 +40,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 raise ValueError(f"{name} must be finite and not negative")
         if self.workers is not None and self.workers < 1:
             raise ValueError("workers must be at least 1")
+
+    def most(self, kind: str | None) -> int:
+        """How many bytes a body of this kind may have."""
+        return max(self.max_bytes, self.max_pdf_bytes) if kind == "pdf" else self.max_bytes
 
     def processes(self, extractor: Extractor) -> int:
         """How many extraction processes `workers` stands for."""

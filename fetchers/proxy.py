@@ -12,7 +12,7 @@ from typing import Self
 
 import aiohappyeyeballs
 
-from adjudge.fetchers.bodies import too_large
+from adjudge.fetchers.bodies import TooLarge
 from adjudge.fetchers.failures import Failure, boundary
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import Timeouts
@@ -72,7 +72,7 @@ class GuardedProxy:
     def failure(self, url: str) -> Failure | None:
         """Why nothing came from the server of `url`, if that is so."""
         if self.is_full:
-            return too_large(self._max_bytes)
+            return TooLarge(self._max_bytes)
         try:
             parts = split_url(url)
         except MalformedURL:

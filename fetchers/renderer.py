@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from adjudge.fetchers.bodies import too_large
+from adjudge.fetchers.bodies import TooLarge
 from adjudge.fetchers.downloader import Download
 from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.guard import Guard
@@ -209,7 +209,7 @@ class _Window:
         if not page.url.startswith(("http://", "https://")):
             raise self._failure(self._lost or url, f"leads to {page.url[:100]}")
         if html is None:
-            raise too_large(self._max_bytes)
+            raise TooLarge(self._max_bytes)
         return Download(
             body=("<!DOCTYPE html>\n" + html).encode("utf-8", "replace"),
             status_code=self._last.status if self._last is not None else 200,

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from adjudge.fetchers.bodies import TooLarge
 from adjudge.fetchers.failures import Failure, status_failure
 from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
-from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, media_type
+from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, kind_of, media_type
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.signs import failure_of
@@ -82,7 +83,7 @@ class SnapshotFetcher(Fetcher):
         extractor: Extractor = "trafilatura",
     ) -> None:
         self._folder = Path(folder)
-        self._max_bytes = limits.max_bytes
+        self._limits = limits
         self._entries, self.rejected = read_index(self._folder)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._flight: SingleFlight[NormalURL, Page] = SingleFlight()
@@ -116,14 +117,15 @@ class SnapshotFetcher(Fetcher):
         if said is not None or entry.file is None:
             return _frame(url, entry, said or Failure("snapshot_damaged", "no file"))
         try:
-            body = await asyncio.to_thread(_body, self._folder, entry.file, self._max_bytes)
+            body = await asyncio.to_thread(_body, self._folder, entry.file, self._limits.most("pdf"))
         except OSError as error:
             return _frame(url, entry, Failure("snapshot_damaged", f"{entry.file}: {error.strerror}"))
-        if len(body) > self._max_bytes:
-            return _frame(url, entry, Failure("page_unsupported", f"larger than {self._max_bytes:,} bytes"))
+        header = entry.content_type or mimetypes.guess_type(entry.file)[0] or "text/html"
+        most = self._limits.most(kind_of(header, body))
+        if len(body) > most:
+            return _frame(url, entry, TooLarge(most))
         if entry.rendered:
             return msgspec.structs.replace(_frame(url, entry), text=unrender(body))
-        header = entry.content_type or mimetypes.guess_type(entry.file)[0] or "text/html"
         digest = entry.sha256 or hashlib.sha256(body).hexdigest()
         known = msgspec.structs.replace(entry, content_type=header, sha256=digest)
         try:

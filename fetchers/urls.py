@@ -60,9 +60,10 @@ class Parts(NamedTuple):
 def normalise_url(url: str) -> NormalURL:
     """The one spelling of `url`, which is its own normal form. Raises MalformedURL and nothing else.
 
-    A notice that sends its readers on (`google.com/url?q=` and others) is the address that it names. Scheme and host
-    in lower case (IDNA, trailing dot dropped), default port and fragment dropped, empty path "/", dot segments
-    resolved, percent-encoding in upper case and only where needed; the query keeps its order. At most 8,192 characters.
+    A notice that sends its readers on (`google.com/url?q=` and others), or a viewer of documents, is the address that
+    it names. Scheme and host in lower case (IDNA, trailing dot dropped), default port and fragment dropped, empty path
+    "/", dot segments resolved, percent-encoding in upper case and only where needed; the query keeps its order. At most
+    8,192 characters.
     """
     return NormalURL(_join(split_url(url)))
 
@@ -77,26 +78,28 @@ def split_url(url: str) -> Parts:
     return parts
 
 
-# Notices that send their readers on: host, path, and the fields that may name the address.
-_NOTICES = tuple(
-    (re.compile(host, re.A), path, names)
-    for host, path, names in (
-        (r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}", "/url", ("q", "url")),
-        (r"lm?\.facebook\.com", "/l.php", ("u",)),
-        (r"l\.instagram\.com", "/", ("u",)),
-        (r"(?:www\.)?youtube\.com", "/redirect", ("q",)),
-        (r"(?:www\.)?duckduckgo\.com", "/l/", ("uddg",)),
-        (r"[a-z0-9]+\.safelinks\.protection\.outlook\.com", "/", ("url",)),
+# Notices that send their readers on, and viewers of documents: host with path, and the fields that name an address.
+_NAMING = tuple(
+    (re.compile(place, re.A), names)
+    for place, names in (
+        (r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}/url", ("q", "url")),
+        (r"lm?\.facebook\.com/l\.php", ("u",)),
+        (r"l\.instagram\.com/", ("u",)),
+        (r"(?:www\.)?youtube\.com/redirect", ("q",)),
+        (r"(?:www\.)?duckduckgo\.com/l/", ("uddg",)),
+        (r"[a-z0-9]+\.safelinks\.protection\.outlook\.com/", ("url",)),
+        (r"(?:docs|drive)\.google\.com/(?:viewer|gview|viewerng/viewer)", ("url",)),
+        (r"view\.officeapps\.live\.com/op/(?:view|embed)\.aspx", ("src",)),
+        (r"[^/]+/(?:.*/)?web/viewer\.html", ("file",)),  # PDF.js
     )
 )
 
 
 def _named(parts: Parts) -> Parts | None:
-    """The address that a notice leads to, if `parts` are one's."""
+    """The address that a notice leads to or a viewer shows, if `parts` are one's."""
     path, _, query = parts.target.partition("?")
-    names = next((names for host, at, names in _NOTICES if path == at and host.fullmatch(parts.host)), ())
-    if not query or not names:
-        return None
+    place = parts.host + path
+    names = next((names for shape, names in _NAMING if query and shape.fullmatch(place)), ())
     fields = [field.partition("=") for field in query.split("&")]
     for value in [value for name in names for key, _, value in fields if key == name]:
         try:

@@ -18,6 +18,7 @@ from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.page import MAX_DETAIL, kind_of, may_be_read, media_type
 from adjudge.fetchers.urls import storable
 from adjudge.fetchers.waits import retry_after
+from tests.made_pdf import pdf
 from tests.processes import worker_processes
 from tests.servers.base import Exchange, Server
 from tests.servers.hostile import (
@@ -506,3 +507,39 @@ async def test_spoilt_answers_never_raise(make: Make) -> None:
     assert {page.reason for page in pages} >= {None, "page_gone", "network_unavailable"}
     for page in pages:
         page.content_type.encode(), page.detail.encode(), page.final_url.encode()
+
+
+async def test_large_pdfs_are_read_a_few_at_once(make: Make) -> None:
+    """A PDF may be larger than other pages, whatever its label and with or without a length that is told."""
+    body = pdf("The salt works boiled 640 tonnes of brine." + " " * 20_000)
+    whole, most = 0, 0
+
+    async def labelled(to: Exchange) -> None:
+        nonlocal whole, most
+        whole += to.times == 2
+        most = max(most, whole)
+        await asyncio.sleep(0.1)
+        whole -= to.times == 2
+        await to.reply(
+            body, content_type="application/octet-stream" if to.request.path < "/5" else "application/pdf"
+        )
+
+    async def untold(to: Exchange) -> None:
+        await to.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nConnection: close\r\n\r\n" + body)
+        to.writer.close()
+
+    async def long_page(to: Exchange) -> None:
+        await to.reply(ARTICLE + b" " * 20_000)
+
+    async def huge(to: Exchange) -> None:
+        await to.reply(pdf(" " * 100_000), content_type="application/pdf")
+
+    routes = {f"/{n}": labelled for n in range(8)} | {"/untold": untold, "/page": long_page, "/huge": huge}
+    with Server(routes=routes) as server:
+        limits = Limits(workers=1, per_host=20, max_bytes=10_000, max_pdf_bytes=50_000)
+        fetcher = make(limits, allow=[server.address])
+        found = await asyncio.gather(*(fetcher.read(server.url(path)) for path in routes))
+    reasons = dict(zip(routes, (page.reason for page in found), strict=True))
+    assert reasons == dict.fromkeys(routes) | {"/page": "page_unsupported", "/huge": "page_unsupported"}
+    assert all("640 tonnes" in page.text for page in found if page.status == "read")
+    assert most <= 2

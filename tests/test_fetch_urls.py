@@ -96,6 +96,22 @@ def test_urls_have_one_normal_form(url: str, normal: str) -> None:
         ("https://www.google.com/url?q=file:///etc/passwd", None),
         ("https://google.evil.example/url?q=https://a.example/", None),
         ("https://a.example/url?q=https://b.example/", None),
+        (
+            "https://docs.google.com/viewer?url=https%3A%2F%2Fa.example%2Fb.pdf&embedded=true",
+            "https://a.example/b.pdf",
+        ),
+        ("https://docs.google.com/gview?embedded=true&url=http://a.example/b.pdf", "http://a.example/b.pdf"),
+        ("https://drive.google.com/viewerng/viewer?url=https://a.example/b", "https://a.example/b"),
+        (
+            "https://view.officeapps.live.com/op/view.aspx?src=https%3A%2F%2Fa.example%2Fb.docx&wdOrigin=BROWSELINK",
+            "https://a.example/b.docx",
+        ),
+        (
+            "https://mozilla.github.io/pdf.js/web/viewer.html?file=https://a.example/b.pdf",
+            "https://a.example/b.pdf",
+        ),
+        ("https://a.example/web/viewer.html?file=%2Fb.pdf", None),
+        ("https://docs.google.com/document?url=https://a.example/", None),
         ("https:/a.example/b", "https://a.example/b"),
         ("http:///a.example", "http://a.example/"),
     ],

@@ -60,7 +60,7 @@ def fetch_config(
     usual, limits = Timeouts(), Limits()
     try:
         if max_bytes is not None:
-            limits = Limits(max_bytes=max_bytes)
+            limits = Limits(max_bytes=max_bytes, max_pdf_bytes=max_bytes)
         if timeout is not None:
             usual = Timeouts(
                 connect=min(usual.connect, timeout),
