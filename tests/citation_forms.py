@@ -57,6 +57,19 @@ NUMBERS_AND_LISTS = {
         _marked("[1][11]", "[2]", "[3]")
         + f"[1] [11] Mill register\n\n{MILL}\n\n[2] Barge ledger\n\n{BARGES}\n\n[3] Book of weights\n\n{WEIGHTS}\n"
     ),
+    "list behind a ruler": _NUMBERS + _listed("1.", "2.", "3.", "---"),
+    "list in parts": _NUMBERS
+    + _listed("1.", "2.", "3.", "## Sources\n\n### Registers").replace("3.", "\n**Books**\n3."),
+    "list whose numbers lead back": _NUMBERS
+    + "## Works\n\n"
+    + "".join(
+        f"- [[{n}](#mark-{n}) **A work**]({url})\n" for n, url in enumerate((MILL, BARGES, WEIGHTS), 1)
+    ),
+    "numbers behind words": (
+        "# The river\n\nThe mill grinds oats 1, as of old. Barges carry ninety tonnes in **summer**.2 It is "
+        "written (Barges carry ninety tonnes) 3. No bridge crosses the river.\n\n"
+    )
+    + _listed("1.", "2.", "3.", "#### **Works cited**"),
     "escaped addresses": _NUMBERS + _listed("1.", "2.", "3.").replace("_", "\\_").replace("&", "\\&"),
 }
 LABELS = {
@@ -169,6 +182,10 @@ BESIDE = {
         f"# The river\n\nThe mill grinds oats. ([Mill]({MILL})) Barges carry ninety tonnes. ([Barges]({BARGES}), "
         f"[Weights]({WEIGHTS})) No bridge crosses the river.\n"
     ),
+    "links behind an item that ended": (
+        f"# The river\n\n- The mill grinds oats. [Mill]({MILL})\n- Barges carry ninety tonnes. [[Barges]]({BARGES}), "
+        f"[[Weights]]({WEIGHTS})\n- No bridge crosses the river.\n"
+    ),
     "sentences that are links": (
         f"# The river\n\n## Banks\n\n- [The mill grinds oats for the valley]({MILL})\n\n## Water\n\n1. [Barges carry "
         f"ninety tonnes a day]({BARGES}) [(also)]({WEIGHTS})\n2. No bridge crosses the river.\n"
@@ -187,3 +204,16 @@ NO_CITATIONS = (
     "The first (1) and the second (2) river meet",
 )
 """Sentences whose numbers and brackets are no marks, though the report has a list."""
+
+_BANKS = "The river has 3 banks, of which 2 are named, and 1 is not.\n\n"
+ITEMS = (
+    _BANKS + "## Mills and barges in use\n\n1. **[Mill]({mill})** - The mill grinds oats, and rates 4.5\n"
+    "2. **[Barge]({barges})** - Barges carry ninety tonnes ([weights]({weights})), and rate 3.2\n"
+    "3. No bridge crosses the river, says hall 4\n",
+    "## 1) Mills and literature on them\n\n- The mill grinds oats[[1]]({mill}).\n- Barges carry ninety tonnes[[2]]"
+    "({barges})[[3]]({weights}).\n\n## What next\n\n1) No bridge crosses the river.\n",
+    _BANKS
+    + "## Facts\n\n1. The mill grinds oats {mill}\n2. Barges carry ninety tonnes {barges} and {weights}\n\n"
+    "No bridge crosses the river.\n",
+)
+"""Numbered and other items that state something and link to its sources, and are no list of them."""

@@ -40,6 +40,7 @@ from adjudge.scoring.text import (
     citation_marks,
     citations,
     cleaning,
+    handed,
     integrity,
     markup,
     relevance,
@@ -128,6 +129,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.citations.url_key": citations.url_key,
+    "scoring.text.handed.placed": lambda text: handed.placed(
+        text, [Citation(url="http://a", position=at) for at in range(0, len(text), 97)]
+    ),
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),

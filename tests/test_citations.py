@@ -13,6 +13,7 @@ from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import MAX_URL, Labels, Mark, clean_url, may_hold_mark, pieces
 from adjudge.scoring.text.citations import parse, url_key
 from adjudge.scoring.text.cleaning import clean_report
+from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.sentences import MARKS, marked
 from tests.shared_data import shared
 
@@ -417,6 +418,12 @@ def test_real_reports_give_the_triplets_a_judge_extracted() -> None:
         ("It was 3 degrees. 3 Studies agree that it was cold.", []),
         ("能效比很好。1下一个冬天也很冷。2", [(1, "很好。"), (2, "很冷。")]),
         ("该项目已完成。2月开始试运行。", []),
+        (
+            'The COP was good in winter 1, but fell. So it is called a "trap" 2.',
+            [(1, "but fell."), (2, '"trap".')],
+        ),
+        ("The wind blew at level 2, the highest. Sections 1, 2 say so.", []),
+        ("| Year | Finding |\n|---|---|\n| Cold | The COP was good 2 |", [(2, "good")]),
     ],
 )
 def test_listed_number_after_a_full_stop_is_a_mark(body, facts):
@@ -424,3 +431,30 @@ def test_listed_number_after_a_full_stop_is_a_mark(body, facts):
     found = [(triplet.ref_idx, triplet.fact) for triplet in parse(body + listed).triplets]
     assert [(index, True) for index, _ in facts] == [(index, True) for index, _ in found]
     assert all(fact.endswith(end) for (_, end), (_, fact) in zip(facts, found, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "facts"),
+    [
+        ("Oats grow. Rye does not.", 10, ["Oats grow."]),
+        ("Oats grow. Rye does not.", 13, ["Rye does not."]),
+        ("Oats grow.\n\nRye does not.", 12, ["Oats grow."]),
+        ("Oats grow ([A](https://a.example/1)). Rye does not.", 36, ["Oats grow ([A])."]),
+        ("Oats grow, see https://b.example/long.", 30, ["Oats grow, see."] * 2),
+        ("Oats grow.", 10**9, ["Oats grow."]),
+    ],
+)
+def test_citation_with_a_place_cites_for_what_ends_there(text, position, facts):
+    handed = (Citation(url="https://a.example/1", position=position),)
+    found = parse(text, handed)
+    assert [triplet.fact for triplet in found.triplets] == facts and found.unresolved == ()
+    assert "https://a.example/1" in {triplet.url for triplet in found.triplets}
+    assert found.marks == len(facts)
+
+
+@given(st.text(max_size=60), st.lists(st.integers(0, 80), max_size=4))
+def test_places_add_to_a_text_and_take_nothing(text, places):
+    whole = placed(text, [Citation(url=f"https://a.example/({at})", position=at) for at in places])
+    for at in places:
+        whole = whole.replace(f" [](https://a.example/\\({at}\\))", "")
+    assert whole == text

@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.text.citations import cited, parse
 from adjudge.scoring.text.cleaning import clean_report
-from tests.citation_forms import FORMS, MILL, NO_CITATIONS, NUMBERS_AND_LISTS, PAIRS, RESIDUE, WEIGHTS
+from tests.citation_forms import (
+    BARGES,
+    FORMS,
+    ITEMS,
+    MILL,
+    NO_CITATIONS,
+    NUMBERS_AND_LISTS,
+    PAIRS,
+    RESIDUE,
+    WEIGHTS,
+)
 
 STATEMENTS = ("The mill grinds oats", "Barges carry ninety tonnes", "No bridge crosses the river")
 BASIC = NUMBERS_AND_LISTS["numbers in brackets"]
@@ -37,6 +47,19 @@ def test_cleaned_form_is_the_report_without_its_sources(form: str) -> None:
 def test_links_behind_the_full_stop_are_not_in_the_fact(form: str) -> None:
     facts = {triplet.fact for triplet in parse(FORMS[form]).triplets}
     assert facts == {"The mill grinds oats.", "Barges carry ninety tonnes."}
+
+
+@pytest.mark.parametrize("items", ITEMS)
+def test_items_with_links_are_no_list_of_sources(items: str) -> None:
+    text = items.format(mill=MILL, barges=BARGES, weights=WEIGHTS)
+    assert pairs(f"# The river\n\n{text}") == PAIRS
+
+
+def test_pictures_are_no_marks() -> None:
+    text = f"{BASIC}\n\n![A mill](mill.png) ![][image1]\n\n[image1]: <data:image/png;base64,AAAA>\n"
+    assert parse(text).unresolved == () and parse(text).marks == parse(BASIC).marks
+    numbers = FORMS["numbers behind words"]
+    assert pairs(f"{numbers}\n![][image1]\n\n[image1]: <data:image/png;base64,AAAA>\n") == PAIRS
 
 
 @pytest.mark.parametrize(

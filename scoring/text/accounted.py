@@ -36,8 +36,9 @@ class CitedPair(msgspec.Struct, frozen=True):
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """A report's citation `marks`, how many of them lead to an address (`resolved`), its distinct `urls` and `pairs`.
 
-    `unresolved` are the marks that lead nowhere, as written; `entries_unused` the entries of reference lists, and
-    `urls_unused` all addresses, that no statement cites. `complete` unless the report has more than is read.
+    `unresolved` are the marks that lead nowhere, as written; `entries_unused` the entries of reference lists and of
+    what came apart from the text, and `urls_unused` all addresses, that no statement cites. `complete` unless the
+    report has more than is read.
     """
 
     marks: int
@@ -92,7 +93,9 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
     found = cited(text, handed)
     pairs = {(one.fact, url_key(one.url)): CitedPair(one.fact, one.url) for one in found.triplets}
     used = {key for _, key in pairs}
-    urls = {url_key(one.url): one.url for one in found.references if one.url}
+    listed = [(one.label, one.url) for one in found.references]
+    listed += [(one.marker.strip("[]") or str(place), one.url) for place, one in enumerate(handed, 1)]
+    urls = {url_key(url): url for _, url in listed if url}
     urls |= {url_key(one.url): one.url for one in found.triplets}
     urls |= addresses(plain(text.encode("utf-8", "replace").decode()))
     return Account(
@@ -101,9 +104,7 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
         urls=len(urls),
         pairs=tuple(pairs.values()),
         unresolved=found.unresolved,
-        entries_unused=tuple(
-            f"[{one.label}] {one.url}" for one in found.references if one.url and url_key(one.url) not in used
-        ),
+        entries_unused=tuple(f"[{name}] {url}" for name, url in listed if url and url_key(url) not in used),
         urls_unused=tuple(url for key, url in urls.items() if key not in used),
         complete=found.complete,
     )

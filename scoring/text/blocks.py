@@ -3,7 +3,7 @@
 A list is known by its structure: a block of entries that lead to addresses, which marks elsewhere point at, or whose
 labels stand in brackets. Its title, in whatever language, breaks ties.
 
-Time is linear in the text, and a line is never compared with more than the three below it.
+Time is linear in the text, and a line is never compared with more than the five below it.
 """
 
 import re
@@ -33,7 +33,7 @@ from adjudge.scoring.text.titles import LIKELY, MAX_TITLE, SURE, strength
 
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
-_LOOK_AHEAD = 3
+_LOOK_AHEAD = 5
 _BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)([^*_]{1,60})(?:\*\*|__)\s*[:：]?\s*")
 
 
@@ -53,7 +53,7 @@ class Outline(msgspec.Struct, frozen=True):
 def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
     """The lines of `text`, in order. `outline` is that of `text`, if it is known.
 
-    Linear in its length; holds four lines at a time.
+    Linear in its length; holds six lines at a time.
     """
     known = outlined(text) if outline is None else outline
     lists = _ReferenceLists()
@@ -91,6 +91,7 @@ class _Block:
         self.labels: list[str] = []
         self.led = 0  # entries that lead to an address
         self.marked = 0  # entries that hold marks of their own
+        self.bare = True  # nothing stands in it but entries, each with an address behind its title
         self.waits = False  # whether the last entry has not led to an address yet
 
     def leads(self, line: int) -> None:
@@ -106,12 +107,15 @@ class _Named:
         self.followed = False  # by more text in its section
 
 
-_POINTER = re.compile(r"[\[【［〔]\^?([^\[\]【】［］〔〕\n]{1,80})[\]】］〕](?![(:：])")
+_POINTER = re.compile(
+    r"[\[【［〔]\^?([^\[\]【】［］〔〕\n]{1,80})[\]】］〕](?![(:：]|\\?\]\((?!#))"  # none that is a link's words
+)
+_NUMBERED_LINK = re.compile(r"\[\\?\[\^?(\d{1,4})\\?\]\]\((?!#)")
 _PARTED = re.compile(r"\s{0,3}[,;，；、–—-]\s{0,3}")
 _BARE_POINTER = re.compile(
-    r"(?:(?<=[.!?。！？%)）”\"])|<sup>|(?<=[(（])|(?<=[ ,，、]))\^?(\d{1,3})(?=\s|$|[.,;，、。；)）<]|[一-鿿A-Z])"
-    r"|([¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2})|([①-⑳㉑-㉟])"
+    r"(?:(?<=[.!?。！？%)）”\"])|(?<=[(（])|(?<=[ ,，、]))\^?(\d{1,3})(?=\s|$|[.,;，、。；)）<]|[一-鿿A-Z])"
 )
+_RAISED_POINTER = re.compile(r"<sup>\s?\^?(\d{1,3})(?=[\s,;<])|([¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2})|([①-⑳㉑-㉟])")
 _MAX_POINTERS = 20_000
 
 
@@ -175,6 +179,9 @@ class _Outliner:
         self._named: list[_Named] = []
         self._square: set[str] = set()  # labels that marks in brackets name
         self._bare: set[str] = set()  # numbers that may be marks
+        self._raised: set[str] = set()  # numbers that are marks without brackets
+        self._words: set[str] = set()  # numbers that are the words of links
+        self._inline = 0  # lines of text that hold an address
         self._block: _Block | None = None
         self._source: _Named | None = None
         self._titled, self._title_at, self._alone = 0, -1, True
@@ -185,11 +192,12 @@ class _Outliner:
         for number, line in enumerate(found):
             self._read(number, line)
         self._end()
-        lists = tuple(self._chosen())
+        chosen = list(self._chosen())
+        lists = tuple((block.start, block.end) for block in chosen)
         styles = any(one.tight or one.followed for one in self._named)
         sources = tuple((one.start, one.end) for one in self._named if styles)
-        listed = {name for block in self._blocks for name in block.labels}
-        bracketed = not self._square.isdisjoint(listed)
+        listed = {name for block in chosen for name in block.labels}
+        bracketed = not (self._square | self._words).isdisjoint(listed)
         if self._last is not None and not self._square:
             lists = (*lists, (self._last, self._last))
         self._linked.end()
@@ -199,6 +207,9 @@ class _Outliner:
         if line.kind in ("blank", "ruler") and not (line.kind == "ruler" and "|" in line.raw):
             self._gap = True
             self._dense = False
+            if line.kind == "ruler" and not self._titled:
+                self._end()
+                self._title_at, self._alone = -1, True
             return
         if line.kind == "code":
             self._end()
@@ -231,10 +242,11 @@ class _Outliner:
             if address:
                 self._block.leads(number)
         elif self._block and not self._gap and text[:1].isspace():
-            self._block.end = number
+            self._block.end, self._block.bare = number, False
         else:
             self._end()
             self._point(text)
+            self._inline += address is not None
             name = _name(line)
             if name:
                 self._titled, self._title_at, self._alone = strength(name), number, True
@@ -273,7 +285,7 @@ class _Outliner:
 
     def _entry(self, number: int, line: Line, found: Entry) -> None:
         square = line.raw.lstrip(" \t>*+•-\\")[:1] in ("[", "【", "［", "〔")
-        row = line.kind == "row"
+        row = line.kind == "row" and line.text.startswith("|")
         block = self._block
         if block is None or (block.square, block.row) != (square, row):
             self._end()
@@ -295,6 +307,7 @@ class _Outliner:
         block.waits = not address
         if address and (leads_to_address(rest) or not square or len(rest) - address.start() < 200):
             block.leads(number)
+        block.bare = block.bare and (not address or leads_to_address(rest))
         if not address:
             marks = list(self._points(rest))
             block.marked += bool(marks)
@@ -314,21 +327,28 @@ class _Outliner:
 
     def _point(self, text: str) -> None:
         """Keep the labels that `text` may point at."""
-        if len(self._square) + len(self._bare) > _MAX_POINTERS:
+        if len(self._square) + len(self._bare) + len(self._raised) + len(self._words) > _MAX_POINTERS:
             return
         self._square.update(self._points(text))
         for found in _POINTER.finditer(text):
             self._square.add(label(found[1].strip("^ \\")))
-        for found in _BARE_POINTER.finditer(text):
-            self._bare.add(label(_plain(found[1] or found[2] or found[3])))
+        self._words.update(label(found[1]) for found in _NUMBERED_LINK.finditer(text))
+        self._bare.update(label(found[1]) for found in _BARE_POINTER.finditer(text))
+        for found in _RAISED_POINTER.finditer(text):
+            self._raised.add(label(_plain(found[1] or found[2] or found[3])))
 
-    def _chosen(self) -> Iterator[tuple[int, int]]:
-        """The blocks that are reference lists."""
+    def _chosen(self) -> Iterator[_Block]:
+        """The blocks that are reference lists.
+
+        A number in the text may be anything. One without brackets points at a list without a title only where no text
+        has addresses of its own, and nothing but the addresses stands behind the titles of the list.
+        """
         titled: set[str] = set()
         for block in self._blocks:
             if block.titled >= LIKELY and block.led:
                 titled.update(block.labels)
-        pointed = self._square | self._bare
+        sure = self._square | self._raised
+        pointed = sure | self._bare
         for block in self._blocks:
             names = set(block.labels)
             if 2 * block.led <= len(block.labels) - (len(block.labels) > 1):
@@ -341,8 +361,10 @@ class _Outliner:
                 used = names & (self._square if block.row else pointed)
                 chosen = 3 * len(used) >= len(names) and names.isdisjoint(titled) and not block.marked
                 chosen = chosen and (block.alone or block.row)
+                if 3 * len(names & sure) < len(names):
+                    chosen = chosen and block.bare and self._inline < block.led
             if chosen:
-                yield block.start, block.end
+                yield block
 
 
 def outlined(text: str) -> Outline:
@@ -416,6 +438,7 @@ class _ReferenceLists:
             return True
         listed = _entry_like(unquoted(line.raw))
         prose = not listed and self._gap and (self._entries or self._level == _LABEL_LEVEL)
+        prose = prose and not _BOLD_LINE.fullmatch(unquoted(line.raw))  # a title of some of the entries
         if prose:
             self._level = 0
             return False
@@ -439,8 +462,13 @@ def _opens_list(lines: Iterable[str], sure: int) -> bool:
     below = list(filter(str.strip, map(unquoted, lines)))
     following = below[0] if below else ""
     heading = HEADING.fullmatch(following)
+    if heading and strength(heading[2]) >= LIKELY:
+        return True
+    if (heading or _BOLD_LINE.fullmatch(following)) and sure >= LIKELY:  # a title of some of the sources
+        found = entry(below[1]) if len(below) > 1 else None
+        return found is not None and leads_to_address(found.rest)
     if heading:
-        return strength(heading[2]) >= LIKELY
+        return False
     found = entry(following)
     if sure < LIKELY:
         entries = takewhile(lambda one: one is not None, map(entry, below))

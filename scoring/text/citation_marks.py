@@ -99,13 +99,14 @@ _DIGIT = re.compile(r"\d")
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _PLAIN = re.compile(
-    r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
-    r"(?P<number>\d{1,3})(?=\s*$|[.!?](?:\s|$)|[。！？；])"
+    # a sentence, a clause or a table's cell ends behind it
+    r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[)）\"”*])(?P<behind> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
+    r"(?P<number>\d{1,3})(?=\s*(?:$|\|)|[.!?](?:\s|$)|[。！？；]|, [a-z]{2})"
     # after the full stop, with the next sentence behind it
-    r"|(?<=[a-z\d%)）\"”][.!?])(?P<space> )(?P<after>\d{1,3})(?=\s*$|\s+[A-Z“\"*])"
+    r"|(?<=[a-z\d%)）\"”*][.!?])(?P<space> )(?P<after>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*])"
     # close behind the full stop, but neither a decimal nor the number of a figure
-    r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）\"”\]][.!?])"
-    r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*$|\s+[A-Z“\"*\[])"
+    r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）”\"\]*}][.!?])"
+    r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*\[])"
     r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[一-鿿A-Z“])(?![年月日号个种项次倍位名家条类款点级层岁])"
 )
 # Words after which a number is the word's own: quantities, dates, and things that are numbered.
@@ -465,7 +466,8 @@ def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> I
         if number not in known or value or _own_number(match["word"] or ""):
             continue
         begin = match.end() - len(label)
-        yield _Span(begin - (1 if match["gap"] or match["space"] else 0), match.end(), Mark((number,)))
+        blank = match["gap"] or match["behind"] or match["space"]
+        yield _Span(begin - (1 if blank else 0), match.end(), Mark((number,)))
 
 
 def _own_number(word: str) -> bool:

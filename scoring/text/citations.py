@@ -36,6 +36,7 @@ from adjudge.scoring.text.citation_marks import (
     pieces,
     split,
 )
+from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, unquoted
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked, names_sources
@@ -149,6 +150,8 @@ class Sources:
                 self._defined[reference.label].append(reference)
                 self._listed.setdefault(self._key(reference.url), reference.index)
         for place, citation in enumerate(handed, 1):
+            if citation.position is not None and not citation.marker:
+                continue  # it stands in the text
             name = label(citation.marker.strip("[]【】()^ ") or str(place))
             if name not in self._defined:
                 index = number_of(name, place)
@@ -165,6 +168,7 @@ class Sources:
 
     def counted(self, marks: Sequence[Mark], line: int) -> dict[str, tuple[int, str]]:
         """As `of`, and the marks are counted, those that lead nowhere as they are written."""
+        marks = [mark for mark in marks if mark.url or mark.labels]  # a picture is none
         self.marks += len(marks)
         for mark in marks:
             if not mark.url and not any(name in self._defined for name in mark.labels):
@@ -274,8 +278,8 @@ class Citations(msgspec.Struct, frozen=True):
 def parse(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
     """The citations of the Markdown report `text`.
 
-    `handed` are citations that came separately from the text; they define the labels that the text does not. Lone
-    surrogates, which neither a store nor a server takes, become question marks.
+    `handed` are citations that came separately from the text: those with a position stand there, the others define the
+    labels that the text does not. Lone surrogates, which neither a store nor a server takes, become question marks.
     """
     return _parsed(text, handed, all_sentences=True)
 
@@ -287,7 +291,7 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
-    text = plain(text.encode("utf-8", "replace").decode().translate(MARKS))
+    text = plain(placed(text, handed).encode("utf-8", "replace").decode().translate(MARKS))
     outline = outlined(text)
     references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]

@@ -32,6 +32,8 @@ _BROKEN = re.compile(
 _LABELLED = re.compile(r"[ \t]{0,8}(?:\d{1,4}[.)]|[-=_]+\s*$)")
 
 _WITH_ADDRESS = re.compile(r"^[^\n]*://[^\n]*$", re.MULTILINE)
+# An entry's label that leads back to its mark, within the link to the entry's source.
+_LABEL_WITHIN = re.compile(r"\[\[(\d{1,4})\]\(#[^\s()]{1,200}\)[ \t]{1,4}(?=[^\]])")
 _ENTRY_LABEL = re.compile(r"\[\^?[\w.:-]{1,24}\^?\](?![(\[])")
 
 _NAME = r"[a-zA-Z][a-zA-Z0-9]{0,12}"
@@ -62,6 +64,8 @@ def plain(text: str) -> str:
     text = text.translate(_ZERO_WIDTH) if not text.isascii() else text
     if any(part in text for part in _CHAT_PARTS):
         text = _CHAT.sub(_mark, text)
+    if "](#" in text:
+        text = _LABEL_WITHIN.sub(r"[\1] [", text)
     if "://" in text:
         text = _BROKEN.sub(lambda found: "" if _is_broken(text, found) else found[0], text)
     if "://" in text:

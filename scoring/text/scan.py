@@ -42,6 +42,7 @@ _ENTRY = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
+_NUMBERED_LINK = re.compile(r"\[(?:\\?\[)?\^?\d{1,4}(?:\\?\])?\]\(<?$")
 _SECOND = re.compile(r"\[\^?([\w.:-]{1,24})\^?\][ \t]{0,4}(?=\[|\w)")
 _MAX_LABELS = 5
 
@@ -146,8 +147,12 @@ def _line(raw: str) -> Line:
 
 
 def leads_to_address(rest: str) -> bool:
-    """Whether an address ends the line (a sentence that only mentions one goes on, or is longer than a title)."""
+    """Whether an address ends the line, and is no mark's.
+
+    A sentence that only mentions one goes on, or is longer than a title; one that cites it has a number for a link.
+    """
     address = ADDRESS.search(rest)
-    return (
-        address is not None and address.start() < 400 and " " not in rest[address.start() :].strip(" )>.。")
-    )
+    if address is None or address.start() >= 400 or " " in rest[address.start() :].strip(" )>.。"):
+        return False
+    mark = _NUMBERED_LINK.search(rest, 0, address.start())
+    return mark is None or not rest[: mark.start()].strip()

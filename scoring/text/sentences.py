@@ -35,7 +35,7 @@ _APART = r"[\s,;，；、&|/]{0,3}(?:(?:and|und|et|y|和|及) )?"
 _BEHIND = (
     rf"(?: ?{_MARK}[.。]?)*"
     rf"(?:[ ]{{0,2}}[(（\[【]\s?(?:{_NAMES} ?[:：]? ?)?(?:{_APART}[{_MARK}{_LINK}]){{1,20}}\s?[)）\]】][.。]?)*"
-    rf"(?:(?: {{0,2}}{_LINK}){{1,20}}[.。]?(?=\s*$|\n|\s{{1,2}}[*_\"“]{{0,3}}[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω]))?"
+    rf"(?:(?:[ ,;，；、]{{0,3}}{_LINK}){{1,20}}[.。]?(?=\s*$|\n|\s{{1,2}}[*_\"“]{{0,3}}[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω]))?"
 )
 # The class ahead of the alternatives lets the search skip all other characters at once.
 _END = re.compile(rf"(?=[.!?。！？…\n])(?:[.!?。！？…]+[\"'”’»」』）)*_]*{_BEHIND}|\n)")
