@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from adjudge.judges.chat import Message, Part, content_parts, messages
-from adjudge.judges.judgment import MOST_TOKENS, Redaction, Usage
+from adjudge.judges.judgment import MOST_TOKENS, Manner, Redaction, Usage
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of, shortened
@@ -34,8 +34,9 @@ class BrokenReply(ValueError):
 
 
 class Form(msgspec.Struct):
-    """Shared by all questions with one answer schema: the schema, encoded once, and its tokens.
+    """Shared by all questions with one answer schema: what prompts show of it, its tokens, and what is demanded.
 
+    `wanted` is the schema that an answer is constrained to, encoded once, under the `name` of its type.
     `budgets` are `max_tokens` of a request, and of the one that follows if its reply is cut off; `least` is what the
     shortest answer needs.
     `constrained` turns False for good when the server refuses to constrain this schema: in words, or if it refused it
@@ -43,7 +44,8 @@ class Form(msgspec.Struct):
     """
 
     schema: Schema
-    response_format: msgspec.Raw
+    name: str
+    wanted: msgspec.Raw
     budgets: tuple[int, int]
     least: int
     constrained: bool = True
@@ -63,7 +65,7 @@ class Requests:
     """Writes the requests of one judge. `thinking_tokens` come on top of what an answer may take.
 
     After a cut an answer gets what no valid one exceeds, and thinking gets double. Every request has what is `added`,
-    and nothing that is `omitted`.
+    and nothing that is `omitted`. They are written in the `manner` that the server takes.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Requests:
         self._added = dict(added)
         self._omitted = frozenset(omitted)
         self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], Form] = {}
+        self.manner = Manner("words" if "response_format" in self._omitted else "json_schema")
 
     @property
     def limits_tokens(self) -> bool:
@@ -93,8 +96,8 @@ class Requests:
 
     @property
     def constrains(self) -> bool:
-        """Whether a request constrains its reply to a schema."""
-        return "response_format" not in self._omitted
+        """Whether a request constrains its reply, by a schema or otherwise."""
+        return self.manner.format != "words"
 
     def form(self, question: Question[A]) -> Form:
         """The form of `question`, shared by all that have its answer type, count and options."""
@@ -110,9 +113,7 @@ class Requests:
         thinking = self._thinking_tokens
         budgets = (max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking)
         least = _likely(shortened(schema, 0))
-        return Form(
-            schema, _response_format(question.answer.__name__, schema), budgets, least, self.constrains
-        )
+        return _form(question, schema, schema, budgets, least)
 
     def fitted(self, question: Question[A], form: Form, room: int) -> Form | None:
         """`form` with analyses so short that its answers likely fit into `room` tokens; None if none does."""
@@ -124,19 +125,15 @@ class Requests:
                 break
         fitted = form if schema == form.schema else self._formed(question, schema)
         first, more = fitted.budgets
-        return Form(
-            fitted.schema,
-            fitted.response_format,
-            (min(first, room), min(more, room)),
-            form.least,
-            form.constrained,
+        budgets = (min(first, room), min(more, room))
+        return msgspec.structs.replace(
+            fitted, budgets=budgets, least=form.least, constrained=form.constrained, doubts=0
         )
 
     def tried(self, question: Question[A], wanted: Schema) -> Form:
         """The form of `question`, but constrained to `wanted`, of which its prompt does not speak."""
         form = self.form(question)
-        constraint = _response_format(question.answer.__name__, wanted)
-        return Form(form.schema, constraint, form.budgets, form.least, self.constrains)
+        return _form(question, form.schema, wanted, form.budgets, form.least)
 
     def published(self, question: Question[A]) -> bytes | None:
         """The JSON body that asks a published question: the model, its messages and parameters, and what is added.
@@ -167,19 +164,33 @@ class Requests:
         `more` are messages that follow those of the question.
         """
         system, user = messages(question, self._book, form.schema, self._secret)
-        content: str | list[Part] = user["content"]
-        if question.context.media:
-            content = content_parts(question.context, user["content"])
+        text = user["content"] if self.manner.system else f"{system['content']}\n\n{user['content']}"
+        content = content_parts(question.context, text) if question.context.media else text
+        first = (system,) if self.manner.system else ()
         body = {
             "model": self._model,
-            "messages": (system, _UserMessage(content), *more),
+            "messages": (*first, _UserMessage(content), *more),
             "max_tokens": budget,
             "temperature": self._temperature,
             "seed": seed,
         }
         if constrained:
-            body["response_format"] = form.response_format
+            body |= self._constraint(form)
         return self._encoded(body)
+
+    def _constraint(self, form: Form) -> dict[str, Any]:
+        """The part of a request that constrains its reply."""
+        match self.manner.format:
+            case "json_schema":
+                described = {"name": form.name, "schema": form.wanted, "strict": True}
+                return {"response_format": {"type": "json_schema", "json_schema": described}}
+            case "structured_outputs":
+                return {"structured_outputs": {"json": form.wanted}, "guided_json": form.wanted}
+            case "json_object_schema":
+                return {"response_format": {"type": "json_object", "schema": form.wanted}}
+            case "json_object":
+                return {"response_format": {"type": "json_object"}}
+        return {}
 
     def prompt(self, question: Question[A], form: Form) -> str:
         """The text of the messages that ask `question`."""
@@ -195,9 +206,9 @@ def _likely(schema: Schema) -> int:
     return (max_tokens(schema) + 1) // 2
 
 
-def _response_format(name: str, schema: Schema) -> msgspec.Raw:
-    described = {"name": _NAME.sub("_", name)[:64], "schema": schema, "strict": True}
-    return msgspec.Raw(msgspec.json.encode({"type": "json_schema", "json_schema": described}))
+def _form(question: Question[A], shown: Schema, wanted: Schema, budgets: tuple[int, int], least: int) -> Form:
+    name = _NAME.sub("_", question.answer.__name__)[:64]
+    return Form(shown, name, msgspec.Raw(msgspec.json.encode(wanted)), budgets, least)
 
 
 _NOTHING = msgspec.Raw(b"null")

@@ -21,11 +21,13 @@ __all__ = [
     "THINKING_TOKENS",
     "Asked",
     "Combination",
+    "Format",
     "FromEnvironment",
     "Judge",
     "JudgeIdentity",
     "JudgeReason",
     "Judgment",
+    "Manner",
     "Omitted",
     "Probe",
     "Probed",
@@ -147,6 +149,9 @@ THINKING_TOKENS = 16_384
 
 Omitted = Literal["max_tokens", "temperature", "seed", "response_format"]
 """Parameters that a request may leave out."""
+Format = Literal["json_schema", "structured_outputs", "json_object_schema", "json_object", "words"]
+"""How a server is asked for JSON, from the strictest on: by the schema in OpenAI's form, in vLLM's own (`guided_json`
+before), or in llama.cpp's; for any JSON object; or by the words of the prompt alone."""
 Combination = Literal["mean", "median", "majority"]
 """How a panel's answers become one."""
 Scoring = Literal["sampled", "expected"]
@@ -286,12 +291,24 @@ class Judge(Protocol):
 PROBE_SECONDS = 60.0
 
 
+class Manner(msgspec.Struct, frozen=True):
+    """How the requests to a server are written: in which `format`, and whether with a message of the `system`."""
+
+    format: Format = "json_schema"
+    system: bool = True
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        return self.format if self.system else f"{self.format}, no system message"
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The result of probing one server or engine: `trouble`, or None if it can be used.
 
     `where` names it (without a key or query), `line` says in one line what is wrong with it and what to do. `window` is
     the most tokens that prompt and answer may take together, None where it does not say; `seconds` is the time of the
-    reply.
+    reply. `manner` is how it can be asked, None where there is no choice; `served` is what it calls the model.
     """
 
     where: str
@@ -299,6 +316,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     line: str = ""
     window: int | None = None
     seconds: float = 0.0
+    manner: Manner | None = None
+    served: str = ""
 
     @property
     def is_good(self) -> bool:

@@ -27,21 +27,34 @@ cut off while thinking unasked         answer_truncated, not asked again, its te
 =====================================  ===============================================================
 
 The probe shows one form of answer in its prompt and demands another, with a word the prompt never mentions, in its
-constraint. Only a server that constrains its replies can give that word. One that refuses to constrain, and says so,
-must give the form shown. If only free text is asked for, any words pass.
+constraint. Only a server that constrains its replies can give that word. One that does not is asked in the other
+formats that servers know, from the strictest on; the last are a JSON object of any form, and words alone, and then it
+must give the form shown. One that takes no system message gets its words before those of the user. If only free text
+is asked for, any words pass.
 """
 
 import asyncio
 import logging
 import re
-from typing import Any, Literal, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from adjudge.judges.chat import asked_again, continued, corrected, read_reply, without_reasoning
 from adjudge.judges.completions import Completion, Form, Model, Requests
 from adjudge.judges.errors import JudgeError, Trouble
-from adjudge.judges.judgment import PROBE_SECONDS, Asked, JudgeIdentity, JudgeReason, Probe, Reply, Verdict
+from adjudge.judges.judgment import (
+    PROBE_SECONDS,
+    Asked,
+    Format,
+    JudgeIdentity,
+    JudgeReason,
+    Manner,
+    Probe,
+    Reply,
+    Verdict,
+)
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import Slots
 from adjudge.judges.room import is_cut_short, room
@@ -72,6 +85,7 @@ _LOADING_S = 1.5
 _FILTERED = re.compile(
     r"content.?(filter|policy|management policy)|inspection|moderation|flagged", re.IGNORECASE
 )
+_ROLES = re.compile(r"(\broles?\b)|\bsystem\b", re.IGNORECASE)
 _UNKNOWN_MODEL = re.compile(r"model_not_found|invalid model|model.{0,80}(not found|not exist)", re.IGNORECASE)
 _UNSUPPORTED = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed)|extra|deprecated|instead|only the default"
@@ -180,6 +194,12 @@ _PROBE_SEED = 0
 _LIST_S = 10.0
 
 
+_FORMATS: tuple[Format, ...] = get_args(Format)
+_SHOWN: frozenset[Format] = frozenset(
+    {"json_object", "words"}
+)  # what a reply looks like, the prompt says alone
+
+
 class _Hidden(Answer, frozen=True, kw_only=True):
     ready: Literal["heron", "kestrel"]
 
@@ -213,12 +233,7 @@ class Trial:
         form = self._requests.tried(self._question, json_schema(_Hidden, 0, False))
         if (name := self._server.lacks) is not None:
             return self._bad("unusable", f"the environment variable {name} is not set; set it to its key")
-        constrained = form.constrained and not self._config.free_text
-        received = await self._ask(form, constrained)
-        if constrained and is_maybe_format(received):
-            again = await self._ask(form, False)
-            if again.is_good or is_about_format(received.status, received.said):
-                received, constrained = again, False
+        received = await self._first_good(form)
         self._seconds = received.seconds
         if not received.is_good:
             return self._refused(received)
@@ -227,7 +242,69 @@ class Trial:
                 "answered with something other than a chat completion; check judge: url, mostly ending in /v1"
             )
             return self._bad("unusable", fix)
-        return self._judged(received.found, form, constrained, await self._listed())
+        return self._judged(received.found, form, await self._listed())
+
+    async def _first_good(self, form: Form) -> Received:
+        """What comes of the probe in the strictest manner that the server keeps to, which all requests then have.
+
+        If it keeps to none: in the last that it answers, else in the first.
+        """
+        first = await self._ask(form)
+        begun = self._requests.manner
+        if begun.system and _is_about_roles(first):
+            again = await self._ask_as(Manner(begun.format, system=False), form)
+            if again.is_good or not _is_about_roles(again):
+                first, begun = again, self._requests.manner
+        last = first
+        for chosen in self._others(first):
+            if chosen == "words" and first.is_good:  # as which the first was answered
+                self._requests.manner = Manner(chosen, begun.system)
+                return first
+            found = await self._ask_as(Manner(chosen, begun.system), form)
+            if self._keeps(found):
+                return found
+            if found.is_good:
+                last = found
+        self._requests.manner = begun
+        return last
+
+    def _others(self, first: Received) -> Sequence[Format]:
+        """The formats to try after what came first, the strictest first."""
+        if self._config.free_text or not self._requests.constrains or self._keeps(first):
+            return ()
+        if is_about_format(first.status, first.said):
+            return _FORMATS[_FORMATS.index(self._requests.manner.format) + 1 :]
+        if not first.is_good:
+            return ("words",) if is_maybe_format(first) else ()
+        found = first.found
+        if found is None or found.refusal or found.finish_reason in _UNSAID:
+            return ()
+        shown = self._fits(found, "words")
+        return ("structured_outputs", "json_object_schema", *(("words",) if shown else ()))
+
+    async def _ask_as(self, manner: Manner, form: Form) -> Received:
+        """What comes of the probe in another manner, which is kept."""
+        self._requests.manner = manner
+        return await self._ask(form)
+
+    def _keeps(self, received: Received) -> bool:
+        """Whether a reply has the form that was demanded."""
+        found = received.found
+        if not received.is_good or found is None or found.refusal or found.finish_reason in _UNSAID:
+            return False
+        return self._fits(found, self._requests.manner.format)
+
+    def _fits(self, found: Completion, form: Format) -> bool:
+        """Whether a reply is the answer that `form` must bring: the one shown, or the hidden one."""
+        spoken = without_reasoning(said_by(found, self._config.thinking)).strip()
+        try:
+            if form in _SHOWN:
+                decode(self._question, spoken)
+            else:
+                msgspec.json.decode(spoken, type=_Hidden)
+        except (UnparseableReply, msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+            return False
+        return True
 
     async def _listed(self) -> list[Model]:
         """The server's list of models, if it comes soon."""
@@ -237,27 +314,25 @@ class Trial:
         except TimeoutError:
             return []
 
-    async def _ask(self, form: Form, constrained: bool) -> Received:
+    async def _ask(self, form: Form) -> Received:
         """What comes of the probe, once the server has loaded its model."""
-        while (received := await self._asked(form, constrained)).status == 503 and _LOADING.search(
-            received.said
-        ):
+        while (received := await self._asked(form)).status == 503 and _LOADING.search(received.said):
             self._loading = received.said
             await asyncio.sleep(_LOADING_S)
         return received
 
-    async def _asked(self, form: Form, constrained: bool) -> Received:
+    async def _asked(self, form: Form) -> Received:
         retries = min(self._config.retries, _RETRIES)
         if self._config.free_text:
             return await self._server.send(self._requests.free(self._question), retries)
         budget = form.budgets[0]
-        body = self._requests.body(self._question, form, _PROBE_SEED, budget, constrained)
+        body = self._requests.body(self._question, form, _PROBE_SEED, budget, True)
         received = await self._server.send(body, retries, is_final=is_maybe_format)
         here, anywhere = room_in(received, budget, body)
         left = here or anywhere
         if not self._requests.limits_tokens or left is None or left < form.least:
             return received
-        body = self._requests.body(self._question, form, _PROBE_SEED, left, constrained)
+        body = self._requests.body(self._question, form, _PROBE_SEED, left, True)
         return await self._server.send(body, retries)
 
     def _refused(self, received: Received) -> Verdict:
@@ -276,7 +351,7 @@ class Trial:
             return self._bad("window_too_small", f"{said}; {_ROOM}")
         return self._bad("unusable", f"refuses the smallest question: status {status} ({said}); {_REQUEST}")
 
-    def _judged(self, found: Completion, form: Form, constrained: bool, listed: list[Model]) -> Verdict:
+    def _judged(self, found: Completion, form: Form, listed: list[Model]) -> Verdict:
         """The verdict on a chat completion."""
         config = self._config
         self.counted = found.usage.prompt_tokens
@@ -302,7 +377,11 @@ class Trial:
             return self._bad("thinks_unasked", _THINKING)
         if found.finish_reason == "length":
             return self._cut_off(spoken)
-        return self._spoken(spoken, constrained)
+        return (
+            self._good()
+            if self._fits(found, self._requests.manner.format)
+            else self._bad("ignores_schema", _SCHEMA)
+        )
 
     def _cut_off(self, spoken: str) -> Verdict:
         if spoken and not spoken.startswith("{"):
@@ -315,18 +394,14 @@ class Trial:
             return self._bad("cut_off", MUCH_THOUGHT.replace(", though given twice the tokens", ""))
         return self._bad("thinks_unasked", _THINKING)
 
-    def _spoken(self, spoken: str, constrained: bool) -> Verdict:
-        try:
-            if constrained:
-                msgspec.json.decode(spoken, type=_Hidden)
-            else:
-                decode(self._question, spoken)
-        except (UnparseableReply, msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-            return self._bad("ignores_schema", _SCHEMA)
-        return self._good()
-
     def _good(self) -> Verdict:
-        return Verdict(where=self._server.where, window=self._window, seconds=self._seconds)
+        return Verdict(
+            where=self._server.where,
+            window=self._window,
+            seconds=self._seconds,
+            manner=None if self._config.free_text else self._requests.manner,
+            served=self._server.redacted(self.served),
+        )
 
     def _bad(self, trouble: Trouble, said: str) -> Verdict:
         where, model = self._server.where, self._config.model
@@ -347,6 +422,17 @@ def _refused_alone(received: Received) -> Reply[Any]:
     """The reply to a question that alone is refused, by a server that answers others."""
     reason: JudgeReason = "judge_refused" if received.status == 403 else "judge_unavailable"
     return Reply(reason=reason, text=received.said, seconds=received.seconds, is_alone=True)
+
+
+_UNSAID = frozenset({"length", "content_filter", "refusal"})  # how a reply ends that says nothing of formats
+
+
+def _is_about_roles(received: Received) -> bool:
+    """Whether a server refuses the roles of the messages."""
+    words = _ROLES.search(received.said)
+    return words is not None and (
+        received.status in (400, 422) or (received.status == 500 and words[1] is not None)
+    )
 
 
 def _is_format(received: Received) -> bool:
@@ -444,6 +530,7 @@ class OpenAIJudge:
             omitted=config.omit,
         )
         self._has_answered = False
+        self._constrains = self._requests.constrains  # as far as is known
         self._window = config.max_context
         self._most: int | None = None  # tokens of an answer, as the server has said
         self._served: set[str] = {config.model}  # the models that were said to answer, at most a few
@@ -462,7 +549,18 @@ class OpenAIJudge:
             self._window = verdict.window
             self._note(trial.counted)
             self._served.add(trial.served)
+            self._say_how(verdict.manner)
         return (verdict,)
+
+    def _say_how(self, manner: Manner | None) -> None:
+        """Warn, once, of a server that keeps to no schema."""
+        if manner is not None and manner.format in _SHOWN and self._constrains:
+            self._constrains = False
+            _log.warning(
+                "%s: does not constrain its replies to a schema; it is asked by %s, and some may be unreadable",
+                self._server.where,
+                manner.format,
+            )
 
     async def window(self, timeout_s: float) -> int | None:
         """The most tokens of prompt and answer, as the server's list of models says within `timeout_s`; None if not."""
@@ -509,7 +607,7 @@ class OpenAIJudge:
 
     async def _ask(self, question: Question[A], form: Form, seed: int, budget: int) -> tuple[Form, Reply[A]]:
         """The reply to a request for `budget` tokens, or for those that its refusal leaves; and the form asked in."""
-        constrained = form.constrained  # others may change it meanwhile
+        constrained = form.constrained and self._requests.constrains  # others may change it meanwhile
         body = self._requests.body(question, form, seed, budget, constrained)
         received = await self._server.send(body, is_final=_is_format if constrained else _is_nothing)
         if received.status in (400, 422) and _DRAW.search(received.said):

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from adjudge.judges import LexicalJudge
-from adjudge.judges.judgment import Verdict, probe
+from adjudge.judges import Asked, LexicalJudge
+from adjudge.judges.judgment import Probe, Verdict, probe
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.panel import PanelJudge
 from adjudge.judges.server import OpenAIConfig
@@ -63,7 +64,7 @@ async def test_thinking_judge_is_probed_with_thinking_tokens() -> None:
         ("thinks-silently", "thinks_unasked", "judge: thinking: true"),
         ("thinks-aloud", "thinks_unasked", "judge: thinking: true"),
         ("prose", "thinks_unasked", "judge: thinking: true"),
-        ("loose", "ignores_schema", "response_format"),
+        ("loose", None, ""),
         ("garbage", "ignores_schema", "response_format"),
         ("rambles", "ignores_schema", "response_format"),
         ("truncated", "cut_off", "limit of tokens"),
@@ -134,6 +135,61 @@ async def test_server_that_refuses_to_constrain_may_answer() -> None:
         assert (await verdict(mock.url)).is_good
         said = "Yes."
         assert (await verdict(mock.url)).trouble == "ignores_schema"
+
+
+def keeping(keeps: str, takes: set[str], has_system: bool = True) -> mock_openai.Fault:
+    """A server that takes some formats, refuses the others, and keeps to the schema in one way alone."""
+
+    async def answer(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        body = msgspec.json.decode(call.body)
+        if not has_system and body["messages"][0]["role"] == "system":
+            return refused(400, "Only the roles user and assistant are supported")
+        form = body.get("response_format", {})
+        name = str(form.get("type", "words")) + ("_schema" if "schema" in form else "")
+        if name not in takes:
+            return refused(400, f"response_format: {name} is not supported")
+        seen = {name, *(key for key in ("structured_outputs", "guided_json") if key in body)}
+        return completion('{"ready": "kestrel"}' if keeps in seen else 'Sure: {"ready": "yes"}')
+
+    return answer
+
+
+EVERY = {"json_schema", "json_object_schema", "json_object", "words"}
+
+
+@pytest.mark.parametrize(
+    ("keeps", "takes", "format", "probes"),
+    [
+        ("json_schema", EVERY, "json_schema", 1),
+        ("structured_outputs", EVERY, "structured_outputs", 2),
+        ("guided_json", EVERY - {"json_schema"}, "structured_outputs", 2),
+        ("json_object_schema", EVERY, "json_object_schema", 3),
+        ("json_object_schema", EVERY - {"json_schema"}, "json_object_schema", 3),
+        ("nothing", {"json_object", "words"}, "json_object", 4),
+        ("nothing", {"words"}, "words", 5),
+        ("nothing", EVERY, "words", 3),
+    ],
+)
+@pytest.mark.parametrize("has_system", [True, False])
+async def test_strictest_format_that_a_server_keeps_to_is_used(
+    keeps: str, takes: set[str], format: str, probes: int, has_system: bool
+) -> None:
+    async with MockOpenAI(fault=keeping(keeps, takes, has_system)) as mock:
+        judge = judge_of(mock.url)
+        (found,) = await probe(judge)
+        assert (found.trouble, mock.probes) == (None, probes + (not has_system))
+        assert found.manner is not None and found.manner.said == format + (
+            "" if has_system else ", no system message"
+        )
+        await judge.answer(Probe.make(), Asked(key=bytes(16)))
+        assert mock.last is not None
+        body = msgspec.json.decode(mock.last.body)
+        await judge.close()
+    named = body.get("response_format", {}).get("type", "words")
+    assert named == {"structured_outputs": "words", "json_object_schema": "json_object"}.get(format, format)
+    assert ("structured_outputs" in body) == ("guided_json" in body) == (format == "structured_outputs")
+    roles = [message["role"] for message in body["messages"]]
+    assert roles[0] == ("system" if has_system else "user") and roles.count("user") >= 1
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"\xff", b"{" * 100_000])

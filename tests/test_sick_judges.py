@@ -47,7 +47,6 @@ SICK = {
     "truncated": "cuts its replies off",
     "rambles": "ignores the JSON schema",
     "garbage": "ignores the JSON schema",
-    "loose": "ignores the JSON schema",
     "missing-model": "does not exist",
     "no-max-tokens": "max_tokens",
     "no-temperature": "temperature",

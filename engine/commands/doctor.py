@@ -181,7 +181,9 @@ async def _judge(
         said, _, fix = verdict.line.rpartition("; ")
         return Finding(what=name, good=False, found=said, fix=fix), None
     window = "" if verdict.window is None else f", window of {verdict.window:,} tokens"
-    said = f"{verdict.where} answered in {verdict.seconds:.2f} s{window}"
+    manner = "" if verdict.manner is None else f"; asked by {verdict.manner.said}"
+    served = "" if verdict.served in ("", settings.model) else f"; it calls the model {verdict.served}"
+    said = f"{verdict.where} answered in {verdict.seconds:.2f} s{window}{manner}{served}"
     return Finding(what=name, good=True, found=said), verdict.window
 
 
