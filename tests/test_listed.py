@@ -92,3 +92,9 @@ def test_record_names_the_commit_it_was_started_at(tmp_path, monkeypatch):
     assert started_at() == head
     config.write_text(config.read_text() + "# changed\n")
     assert started_at() == f"{head}-dirty"
+
+
+def test_several_runs_have_no_other_one_beside_them(folder, capsys):
+    code, _, error = run(capsys, "view", folder, "--other", folder / "first")
+    assert code == 2
+    assert "several runs" in one_line(error)

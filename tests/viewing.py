@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.viewer.app import FollowedRun, Viewer
+from adjudge.engine.viewer.app import FollowedRun, Shelf, Viewer
 from adjudge.engine.viewer.data.query import Where, with_fields
 from adjudge.engine.viewer.export import Names, export
 from tests.examples import shipped
@@ -137,7 +137,22 @@ def links(path: str, body: str) -> list[str]:
 @contextlib.asynccontextmanager
 async def viewing(run: Path, other: Path | None = None, labels: Path | None = None) -> AsyncIterator[Reader]:
     """A reader of the viewer on `run`."""
-    viewer = Viewer(FollowedRun(str(run), labels), None if other is None else FollowedRun(str(other)))
+    async with reading(
+        Viewer(FollowedRun(str(run), labels), None if other is None else FollowedRun(str(other)))
+    ) as reader:
+        yield reader
+
+
+@contextlib.asynccontextmanager
+async def viewing_folder(folder: Path) -> AsyncIterator[Reader]:
+    """A reader of the viewer on the runs below `folder`."""
+    async with reading(Viewer(Shelf(str(folder)))) as reader:
+        yield reader
+
+
+@contextlib.asynccontextmanager
+async def reading(viewer: Viewer) -> AsyncIterator[Reader]:
+    """A reader of `viewer` while it serves."""
     url = await viewer.start(0)
     try:
         async with aiohttp.ClientSession() as session:

@@ -249,7 +249,7 @@ def _evidence(commands: Commands) -> None:
         "folder", metavar="FOLDER", nargs="?", default=".", help="where runs are (default: here)"
     )
 
-    summary = "show a run in a local web page, down to every question and page"
+    summary = "show a run in a local web page, down to every question and page; of a folder, all its runs"
     command = _add(commands, "view", summary, of_run=True)
     add = command.add_argument
     add("--other", metavar="RUN", help="another run: show where the two differ")

@@ -8,10 +8,10 @@ import msgspec
 
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.board import Leaderboard
+from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.run import Run
 
-__all__ = ["Headline", "ListedRun", "runs_in"]
+__all__ = ["Headline", "ListedRun", "Reached", "has_runs", "run_folders", "runs_in"]
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +21,18 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     system: str
     value: float | None
+    decimals: int
+
+
+class Reached(msgspec.Struct, frozen=True, kw_only=True):
+    """What a `system` reached by a metric that ranks: its `value` and interval in displayed units."""
+
+    metric: str
+    """`protocol.metric`."""
+    system: str
+    value: float | None
+    low: float | None
+    high: float | None
     decimals: int
 
 
@@ -42,6 +54,12 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int = 0
     protocols: tuple[str, ...] = ()
     headlines: tuple[Headline, ...] = ()
+    reached: tuple[Reached, ...] = ()
+
+
+def has_runs(folder: str | Path) -> bool:
+    """Whether `folder` is no run itself, but holds one."""
+    return not (Path(folder) / "run.json").exists() and any(True for _ in run_folders(folder))
 
 
 def runs_in(folder: str | Path) -> list[ListedRun]:
@@ -49,12 +67,12 @@ def runs_in(folder: str | Path) -> list[ListedRun]:
     top = Path(folder)
     if not top.is_dir():
         raise UsageError(f"{top}: not a folder; pass one that holds runs")
-    found = [_listed(one) for one in _folders(top)]
+    found = [_listed(one) for one in run_folders(top)]
     return sorted(found, key=lambda one: (-(one.started or 0.0), one.folder))
 
 
-def _folders(top: Path) -> Iterator[Path]:
-    """The folders of runs; hidden ones, such as a store's, and what links lead to are left out."""
+def run_folders(top: str | Path) -> Iterator[Path]:
+    """The folders of runs in `top`; hidden ones, such as a store's, and what links lead to are left out."""
     for place, below, files in os.walk(top):
         if "run.json" in files:
             yield Path(place)
@@ -81,18 +99,40 @@ def _listed(folder: Path) -> ListedRun:
         tasks=len(record.tasks),
         protocols=tuple(record.metrics),
         headlines=() if board is None else tuple(_headlines(board)),
+        reached=() if board is None else tuple(_reached(board)),
     )
 
 
-def _headlines(board: Leaderboard) -> Iterator[Headline]:
+def _ranked(board: Leaderboard) -> Iterator[MetricBoard]:
+    """The metrics that rank, by protocol."""
     for protocol in dict.fromkeys(metric.protocol for metric in board.metrics):
-        for metric in headlines(one for one in board.metrics if one.protocol == protocol):
-            for best in metric.standings[:1]:
-                value = None if best.value is None else best.value * metric.scale
-                yield Headline(
-                    protocol=protocol,
-                    metric=metric.metric,
-                    system=best.system,
-                    value=value,
-                    decimals=metric.decimals,
-                )
+        yield from headlines(one for one in board.metrics if one.protocol == protocol)
+
+
+def _headlines(board: Leaderboard) -> Iterator[Headline]:
+    for metric in _ranked(board):
+        for best in metric.standings[:1]:
+            yield Headline(
+                protocol=metric.protocol,
+                metric=metric.metric,
+                system=best.system,
+                value=_shown(best.value, metric),
+                decimals=metric.decimals,
+            )
+
+
+def _reached(board: Leaderboard) -> Iterator[Reached]:
+    for metric in _ranked(board):
+        for one in metric.standings:
+            yield Reached(
+                metric=f"{metric.protocol}.{metric.metric}",
+                system=one.system,
+                value=_shown(one.value, metric),
+                low=_shown(one.low, metric),
+                high=_shown(one.high, metric),
+                decimals=metric.decimals,
+            )
+
+
+def _shown(value: float | None, metric: MetricBoard) -> float | None:
+    return None if value is None else value * metric.scale

@@ -6,10 +6,12 @@ never writes.
 """
 
 import asyncio
+import hashlib
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +20,7 @@ import pyarrow as pa
 from aiohttp import web
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.listed import ListedRun, has_runs, run_folders, runs_in
 from adjudge.engine.runs.pulse import alive
 from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset, page_policy
@@ -27,6 +30,7 @@ from adjudge.engine.viewer.data.index import release, use_little
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import (
     BadQuery,
+    BesideQuery,
     DifferencesQuery,
     EvidenceQuery,
     ListQuery,
@@ -46,6 +50,7 @@ from adjudge.engine.viewer.pages.home import board_page, home, tasks_page
 from adjudge.engine.viewer.pages.live import live_page, live_view
 from adjudge.engine.viewer.pages.questions import page_page, question_page, questions_page
 from adjudge.engine.viewer.pages.report import evidence_page, report_page
+from adjudge.engine.viewer.pages.runs import runs_page
 from adjudge.engine.viewer.pages.search import search_page
 from adjudge.engine.viewer.pages.system import system_page
 from adjudge.engine.viewer.pages.task import task_page
@@ -105,6 +110,38 @@ def _written(folder: str) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_ino)
 
 
+class Shelf:
+    """The runs below a folder, each opened when a page of it is asked for."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._opened: dict[str, FollowedRun] = {}
+
+    def listed(self) -> dict[str, ListedRun]:
+        """The runs, the newest first, by the names that they have in addresses. Raises UsageError."""
+        return {_name(one.folder): one for one in runs_in(self.folder)}
+
+    def run(self, name: str) -> FollowedRun:
+        """The run with this name. Call from the event loop. Raises NotThere, UsageError."""
+        if name not in self._opened:
+            places = {_name(str(one)): str(one) for one in run_folders(self.folder)}
+            if name not in places:
+                raise NotThere("no run with this address is in the folder; go to its list")
+            run = FollowedRun(places[name])
+            run.now().begin()
+            self._opened[name] = run
+        return self._opened[name]
+
+    async def close(self) -> None:
+        """Close every run."""
+        for run in self._opened.values():
+            await run.close()
+
+
+def _name(folder: str) -> str:
+    return hashlib.blake2b(os.fsencode(folder), digest_size=8).hexdigest()
+
+
 AT_ONCE = 8
 THREADS = 2
 STREAMS = 32
@@ -115,6 +152,8 @@ _ASSETS = {f"{name}.{kind}": _TYPES[kind] for name in ("base", "live", "report",
 
 Q = TypeVar("Q")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Which = Callable[[web.Request], FollowedRun]
+"""Which run a request is about. Raises NotThere, UsageError."""
 
 
 def view(
@@ -125,13 +164,15 @@ def view(
     with_stdin: bool = False,
     labels: str | None = None,
 ) -> None:
-    """Serve the run folder `run`, and `other` beside it if given, until SIGTERM or SIGINT.
+    """Serve the run folder `run`, and `other` beside it if given, until SIGTERM or SIGINT; or the runs below a folder.
 
     `labels` is a file of people's labels, shown beside the judge's verdicts. With `with_stdin`, the end of standard
     input ends it too. Raises UsageError for a folder without a run, a file that cannot be read, and a port that cannot
     be bound.
     """
     file = None if labels is None else Path(labels)
+    if has_runs(run) and (other is not None or labels is not None):
+        raise UsageError(f"view: {run} holds several runs; give one run for --other and --labels")
     asyncio.run(_view(_served(run, other, port, file), json, with_stdin))
 
 
@@ -143,7 +184,11 @@ async def _view(served: AbstractAsyncContextManager[str], json: bool, with_stdin
 
 @asynccontextmanager
 async def _served(run: str, other: str | None, port: int, labels: Path | None) -> AsyncIterator[str]:
-    viewer = Viewer(FollowedRun(run, labels), None if other is None else FollowedRun(other))
+    viewer = (
+        Viewer(Shelf(run))
+        if has_runs(run)
+        else Viewer(FollowedRun(run, labels), None if other is None else FollowedRun(other))
+    )
     async with open_workers():
         url = await viewer.start(port)
         try:
@@ -153,16 +198,14 @@ async def _served(run: str, other: str | None, port: int, labels: Path | None) -
 
 
 class Viewer:
-    """The HTTP server of one run, or of two side by side."""
+    """The HTTP server of one run, of two side by side, or of the runs below a folder."""
 
-    def __init__(self, run: FollowedRun, other: FollowedRun | None = None) -> None:
+    def __init__(self, run: FollowedRun | Shelf, other: FollowedRun | None = None) -> None:
         self._runs = [run] if other is None else [run, other]
         self._streams = 0
         self._room = asyncio.Semaphore(AT_ONCE)
         app = web.Application(middlewares=[local_only])
-        app.add_routes(self._routes("/", run, other, "other/"))
-        if other is not None:
-            app.add_routes(self._routes("/other/", other, run, "../"))
+        app.add_routes(self._of_folder(run) if isinstance(run, Shelf) else self._of_run(run, other))
         self._runner = web.AppRunner(
             app,
             access_log=None,
@@ -172,11 +215,55 @@ class Viewer:
             max_line_size=MAX_LINE,
         )
 
+    def _of_run(self, run: FollowedRun, other: FollowedRun | None) -> list[web.RouteDef]:
+        if other is None:
+            return self._routes("/", lambda _: run)
+        beside = other
+        return [
+            *self._routes("/", lambda _: run, lambda _: beside, lambda _: "other/"),
+            *self._routes("/other/", lambda _: beside, lambda _: run, lambda _: "../"),
+        ]
+
+    def _of_folder(self, shelf: Shelf) -> list[web.RouteDef]:
+        """The list of runs, each of them, and any two side by side."""
+
+        def run(request: web.Request) -> FollowedRun:
+            return shelf.run(request.match_info["run"])
+
+        def other(request: web.Request) -> FollowedRun:
+            return shelf.run(request.match_info["other"])
+
+        def turned(request: web.Request) -> str:
+            return f"../../../{request.match_info['other']}/beside/{request.match_info['run']}/"
+
+        async def listed(request: web.Request) -> web.StreamResponse:
+            query = read(request.query, ListQuery)
+            found = await asyncio.to_thread(shelf.listed)
+            return _html(200, runs_page(shelf.folder, found, query))
+
+        async def beside(request: web.Request) -> web.StreamResponse:
+            query = read(request.query, BesideQuery)
+            return web.Response(
+                status=303, headers={"Location": f"runs/{query.a}/beside/{query.b}/differences"}
+            )
+
+        def alone(handler: Handler) -> Handler:
+            return _explained(handler, run, lambda _: "", "./")
+
+        return [
+            web.get("/", alone(listed)),
+            web.get("/beside", alone(beside)),
+            web.get("/assets/{name}", _asset),
+            *self._routes("/runs/{run}/", run, shelf="../../"),
+            *self._routes("/runs/{run}/beside/{other}/", run, other, turned, shelf="../../../../"),
+        ]
+
     async def start(self, port: int) -> str:
         """Listen on loopback and return the viewer's URL. Raises UsageError if the port cannot be bound."""
         url = await listen(self._runner, "view", HOST, port)
         for run in self._runs:
-            run.now().begin()
+            if isinstance(run, FollowedRun):
+                run.now().begin()
         return f"{url}/"
 
     async def stop(self) -> None:
@@ -186,36 +273,40 @@ class Viewer:
             await run.close()
 
     def _routes(
-        self, base: str, run: FollowedRun, other: FollowedRun | None, there: str
+        self,
+        base: str,
+        run: Which,
+        other: Which | None = None,
+        there: Callable[[web.Request], str] = lambda _: "",
+        shelf: str = "",
     ) -> list[web.RouteDef]:
-        beside = there if other is not None else ""
+        """The pages of a run below `base`, those of `other` being at the address `there`, and the list at `shelf`."""
 
-        def page(
-            path: str, kind: type[Q], make: Callable[..., Awaitable[str]], *runs: FollowedRun
-        ) -> web.RouteDef:
+        def page(path: str, kind: type[Q], make: Callable[..., Awaitable[str]], *runs: Which) -> web.RouteDef:
             async def handle(request: web.Request) -> web.StreamResponse:
                 query = read(request.query, kind)
                 async with self._room:
-                    opened = [one.now() for one in runs]
+                    opened = [one(request).now() for one in runs]
                     try:
-                        return _html(200, await make(*opened, await _frame(opened[0], beside), query))
+                        frame = await _frame(opened[0], there(request), shelf)
+                        return _html(200, await make(*opened, frame, query))
                     finally:
                         release()
 
-            return web.get(base + path, _explained(handle, run, beside))
+            return web.get(base + path, _explained(handle, run, there, shelf))
 
         async def first(found: OpenRun, frame: Frame, query: ListQuery) -> str:
             return await (home if found.following is None else live_page)(found, frame, query)
 
         async def leaderboard(request: web.Request) -> web.StreamResponse:
             async with self._room:
-                page = _html(200, await board_page(run.now()))
+                page = _html(200, await board_page(run(request).now()))
             # Drawn by this version; the page's own policy allows its scripts by their hashes.
             page.headers["Content-Security-Policy"] = f"{page_policy()}; frame-ancestors 'none'"
             return page
 
         async def events(request: web.Request) -> web.StreamResponse:
-            return await self._events(request, run)
+            return await self._events(request, run(request))
 
         routes = [
             page("", ListQuery, first, run),
@@ -228,8 +319,8 @@ class Viewer:
             page("question", QuestionQuery, question_page, run),
             page("page", PageQuery, page_page, run),
             page("search", SearchQuery, search_page, run),
-            web.get(f"{base}leaderboard", _explained(leaderboard, run, beside)),
-            web.get(f"{base}events", _explained(events, run, beside)),
+            web.get(f"{base}leaderboard", _explained(leaderboard, run, there, shelf)),
+            web.get(f"{base}events", _explained(events, run, there, shelf)),
             web.get(f"{base}assets/{{name}}", _asset),
         ]
         if other is not None:
@@ -269,31 +360,34 @@ class Viewer:
         return stream
 
 
-async def _frame(run: OpenRun, other: str) -> Frame:
+async def _frame(run: OpenRun, other: str, shelf: str) -> Frame:
     """The frame of the run's pages as it is now."""
-    frame = Frame(run.record.run, run.record.judging.said, other)
+    frame = Frame(run.record.run, run.record.judging.said, other, shelf)
     if run.following is None:
         return frame
     view = live_view(await asyncio.to_thread(run.following.look))
     return msgspec.structs.replace(frame, state=view.state, headline=view.figures["headline"])
 
 
-def _explained(handler: Handler, run: FollowedRun, other: str) -> Handler:
+def _explained(handler: Handler, run: Which, there: Callable[[web.Request], str], shelf: str) -> Handler:
     """`handler` with its failures shown as pages."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
         except BadQuery as error:
-            return _failed(400, "Invalid address", error)
+            return _failed(request, 400, "Invalid address", error)
         except NotThere as error:
-            return _failed(404, "Not found", error)
+            return _failed(request, 404, "Not found", error)
         except (OSError, UsageError, pa.ArrowException, msgspec.MsgspecError) as error:
             _log.error("%s", error)
-            return _failed(503, "The run cannot be read", error)
+            return _failed(request, 503, "The run cannot be read", error)
 
-    def _failed(status: int, title: str, error: Exception) -> web.Response:
-        frame = Frame(run.last.record.run, run.last.record.judging.said, other)
+    def _failed(request: web.Request, status: int, title: str, error: Exception) -> web.Response:
+        frame = Frame("", "", shelf=shelf)
+        with suppress(KeyError, NotThere, UsageError):
+            last = run(request).last.record
+            frame = Frame(last.run, last.judging.said, there(request), shelf)
         return _html(status, frame.show("failed.html.jinja", title, why=str(error)[:2_000]))
 
     return handle

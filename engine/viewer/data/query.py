@@ -35,6 +35,16 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
     filter: Name = ""
 
 
+Named = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
+
+
+class BesideQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Two runs of a folder, by their names in addresses."""
+
+    a: Named
+    b: Named
+
+
 class SystemQuery(ListQuery, frozen=True, kw_only=True):
     """A system's reports by one metric; those with a `reason`, or with any ("any")."""
 

@@ -24,6 +24,9 @@ PART_CHARS = 100_000
 class Frame(msgspec.Struct, frozen=True):
     """The frame of a run's pages: the run's name and judge, and the address of the other run, if there is one.
 
+    `shelf` is the address of the list of runs that this one is in, if it was opened from one; that list's own page has
+    no `run`.
+
     A page shows `rows` rows of a table at once. A `still` page is a separate file without a server behind it; without
     `sources` it holds only passages of the pages that were judged. Of a run that has not finished, `state` says how it
     stands, and `headline` how far it is.
@@ -32,6 +35,7 @@ class Frame(msgspec.Struct, frozen=True):
     run: str
     judge: str
     other: str = ""
+    shelf: str = ""
     rows: int = 100
     still: bool = False
     sources: bool = True
@@ -41,10 +45,14 @@ class Frame(msgspec.Struct, frozen=True):
     @property
     def places(self) -> list[tuple[str, str]]:
         """The pages that the header of every page leads to, by text and address."""
+        if not self.run:
+            return [("Runs", self.shelf)]
         places = [("Systems", "./"), ("Tasks", "tasks"), ("Leaderboard", "leaderboard"), ("Search", "search")]
         if self.other:
             places += [("Differences", "differences"), ("The other run", self.other)]
-        return [(text, to if to == self.other else address(to)) for text, to in places]
+        if self.shelf:
+            places.append(("All runs", self.shelf))
+        return [(text, to if to in (self.other, self.shelf) else address(to)) for text, to in places]
 
     def show(
         self,

@@ -1,0 +1,151 @@
+"""The runs below a folder: their list, and what each system reached in them, one run after the other."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from adjudge.engine.runs.listed import ListedRun, Reached
+from adjudge.engine.tables.cells import number
+from adjudge.engine.viewer.data.query import ListQuery
+from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, natural
+from adjudge.judges.plural import plural
+
+_STEPS = 60  # the last runs that a course shows
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A run in the course of a system: where its value and its interval are drawn, in percent, and what it says."""
+
+    x: float
+    y: float
+    top: float
+    height: float
+    to: str
+    words: str
+
+
+class Course(msgspec.Struct, frozen=True):
+    """A system under one metric, in the order of the runs."""
+
+    system: str
+    first: str
+    last: str
+    change: str
+    steps: tuple[Step, ...]
+
+
+class Courses(msgspec.Struct, frozen=True):
+    """All systems under one metric, drawn between the same ends."""
+
+    metric: str
+    low: str
+    high: str
+    systems: tuple[Course, ...]
+
+
+def runs_page(folder: str, found: Mapping[str, ListedRun], query: ListQuery) -> str:
+    """The list of runs, by their names in addresses, and the courses of their systems."""
+    frame = Frame("", "", shelf="./")
+    columns = [
+        Column("run", "folder"),
+        Column("date", "started", number=True),
+        Column("judge", "judge"),
+        Column("commit", "commit"),
+        Column("protocols"),
+        Column("systems", "systems", number=True),
+        Column("tasks", "tasks", number=True),
+        Column("state", "state"),
+    ]
+    rows = [_row(folder, name, one) for name, one in found.items()]
+    listing = Listing.of(
+        columns, rows, "./", query, at_once=frame.rows, noun="run", words=lambda row: " ".join(
+            str(row[key]) for key in ("folder", "judge", "commit", "protocols", "state")
+        ),
+    )  # fmt: skip
+    choices = [(row["name"], f"{row['date']}, {row['folder']}") for row in rows if row["to"]]
+    return frame.show(
+        "runs.html.jinja",
+        f"{plural(len(found), 'run')} in {folder}",
+        here="./",
+        listing=listing,
+        choices=choices,
+        courses=list(_courses(found)),
+    )
+
+
+def _row(folder: str, name: str, one: ListedRun) -> Row:
+    return {
+        "name": name,
+        "folder": one.folder.removeprefix(folder).lstrip("/") or one.folder,
+        "to": "" if one.state == "unreadable" else f"runs/{name}/",
+        "started": one.started,
+        "date": _date(one),
+        "judge": one.judge,
+        "commit": one.commit,
+        "protocols": ", ".join(one.protocols),
+        "systems": one.systems,
+        "tasks": one.tasks,
+        "state": one.state,
+        "why": one.why,
+    }
+
+
+def _date(one: ListedRun) -> str:
+    return "-" if one.started is None else f"{datetime.fromtimestamp(one.started, UTC):%Y-%m-%d %H:%M}"
+
+
+def _courses(found: Mapping[str, ListedRun]) -> Iterator[Courses]:
+    """What systems reached by each metric that ranks in two runs or more."""
+    dated = [(name, one) for name, one in reversed(list(found.items())) if one.reached][-_STEPS:]
+    for metric in dict.fromkeys(each.metric for _, one in dated for each in one.reached):
+        values = [
+            (place, name, one, each)
+            for place, (name, one) in enumerate(dated)
+            for each in one.reached
+            if each.metric == metric and each.value is not None
+        ]
+        systems = sorted({each.system for *_, each in values}, key=natural)
+        drawn = [end for *_, each in values for end in (each.value, each.low, each.high) if end is not None]
+        if len({place for place, *_ in values}) < 2:
+            continue
+        ends, ticks = Ends.around(drawn)
+        decimals = values[0][3].decimals
+        yield Courses(
+            metric,
+            number(ticks[0], 1.0, decimals),
+            number(ticks[-1], 1.0, decimals),
+            tuple(
+                _course(system, [one for one in values if one[3].system == system], ends, len(dated))
+                for system in systems
+            ),
+        )
+
+
+def _course(system: str, values: list[tuple[int, str, ListedRun, Reached]], ends: Ends, runs: int) -> Course:
+    (*_, first), (*_, last) = values[0], values[-1]
+    apart = (last.value or 0.0) - (first.value or 0.0)
+    return Course(
+        system,
+        number(first.value, 1.0, first.decimals),
+        number(last.value, 1.0, last.decimals),
+        "-" if len(values) < 2 else f"{apart:+,.{last.decimals}f}",
+        tuple(_step(place, name, one, each, ends, runs) for place, name, one, each in values),
+    )
+
+
+def _step(place: int, name: str, one: ListedRun, each: Reached, ends: Ends, runs: int) -> Step:
+    value = each.value or 0.0
+    low = ends.at(value if each.low is None else each.low)
+    high = ends.at(value if each.high is None else each.high)
+    said = number(value, 1.0, each.decimals)
+    if each.low is not None and each.high is not None:
+        said += f" [{number(each.low, 1.0, each.decimals)}, {number(each.high, 1.0, each.decimals)}]"
+    return Step(
+        x=round(4 + 92 * place / max(runs - 1, 1), 2),
+        y=round(100 - ends.at(value), 2),
+        top=round(100 - high, 2),
+        height=round(max(high - low, 0.5), 2),
+        to=f"runs/{name}/",
+        words=f"{_date(one)}: {said}, judged by {one.judge}",
+    )

@@ -1,0 +1,106 @@
+"""The viewer on a folder of runs: their list, each run, any two side by side, and systems over runs."""
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from tests.browser import BOTH_SIZES, overflow, picture, resized, violations, visiting
+from tests.viewing import Reader, quickstart, viewing_folder
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def folder(tmp_path_factory) -> Path:
+    """Three runs of the shipped example, the second a day later and better; and one that cannot be read."""
+    made = tmp_path_factory.mktemp("runs")
+    await quickstart(made, name="a")
+    for name, days, more in (("b", 1, 0.01), ("deep/c", 2, 0.0)):
+        shutil.copytree(made / "a", made / name)
+        record = json.loads((made / name / "run.json").read_text())
+        record["started"] += 86_400 * days
+        record["ended"] += 86_400 * days
+        (made / name / "run.json").write_text(json.dumps(record))
+        board = json.loads((made / name / "leaderboard.json").read_text())
+        for metric in board["metrics"]:
+            for standing in metric["standings"]:
+                standing["value"] = None if standing["value"] is None else standing["value"] + more
+        (made / name / "leaderboard.json").write_text(json.dumps(board))
+    (made / "broken").mkdir()
+    (made / "broken/run.json").write_text("{")
+    return made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def reader(folder: Path) -> AsyncIterator[Reader]:
+    async with viewing_folder(folder) as found:
+        yield found
+
+
+async def test_every_run_is_listed_and_opened(reader: Reader) -> None:
+    page = await reader.page("")
+    rows = [[cell.text().strip() for cell in row.css("th, td")] for row in page.css("#rows tbody tr")]
+    assert [row[0] for row in rows] == ["deep/c", "b", "a", "broken"]
+    assert [row[-1] for row in rows] == ["finished"] * 3 + ["unreadable"]
+    for link in page.css("#rows tbody th a"):
+        opened = await reader.page(link.attributes["href"])
+        assert "All runs" in [one.text() for one in opened.css("nav a")]
+        assert "Search" in opened.css_first("form").text()
+
+
+async def test_systems_are_drawn_over_runs(reader: Reader) -> None:
+    page = await reader.page("?sort=folder")
+    course = page.css_first("svg.course")
+    steps = [one.css_first("title").text() for one in course.css("a")]
+    assert len(steps) == 3
+    assert all("[" in step and "judged by lexical" in step for step in steps)
+    heights = [float(one.attributes["cy"].removesuffix("%")) for one in course.css("circle")]
+    assert heights[1] < heights[0] == heights[2]
+
+
+async def test_two_runs_are_opened_side_by_side(reader: Reader) -> None:
+    page = await reader.page("")
+    names = [one.attributes["value"] for one in page.css("#f-a option")]
+    status, _, headers = await reader.get(f"beside?a={names[0]}&b={names[1]}")
+    assert status == 303
+    here = headers["Location"]
+    found = await reader.page(here)
+    other = next(one for one in found.css("nav a") if one.text() == "The other run")
+    assert other.attributes["href"] == f"../../../{names[1]}/beside/{names[0]}/"
+    assert await reader.page(f"runs/{names[1]}/beside/{names[0]}/differences")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("beside?a=x&b=y", 400),
+        ("?page=x", 400),
+        (f"runs/{'0' * 16}/", 404),
+        (f"runs/{'0' * 16}/beside/{'1' * 16}/differences", 404),
+        ("runs/..%2f..%2fetc/", 404),
+    ],
+)
+async def test_an_address_of_no_run_is_answered(reader: Reader, path: str, status: int) -> None:
+    found, body, _ = await reader.get(path)
+    assert found == status
+    assert "Traceback" not in body
+
+
+async def test_the_list_fits_both_window_sizes(browser: "Browser", reader: Reader) -> None:
+    async with visiting(browser, reader.url) as page:
+        for width, scheme in BOTH_SIZES:
+            await resized(page, width, scheme)
+            assert await overflow(page) == 0
+            assert await violations(page) == []
+            await picture(page, f"viewer-runs-{width}")
+        await page.get_by_role("button", name="Show where they differ").click()
+        await page.get_by_role("link", name="All runs").click()
+        assert page.url == reader.url
