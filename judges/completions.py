@@ -18,7 +18,7 @@ from adjudge.judges.chat import Message, Part, content_parts, messages
 from adjudge.judges.judgment import MOST_TOKENS, Manner, Redaction, Usage
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of, shortened
+from adjudge.judges.schema import Schema, likely_tokens, max_tokens, most_tokens, schema_of, shortened
 from adjudge.prompts import PromptBook
 
 A = TypeVar("A", bound=Answer)
@@ -112,7 +112,7 @@ class Requests:
     def _formed(self, question: Question[A], schema: Schema) -> Form:
         thinking = self._thinking_tokens
         budgets = (max_tokens(schema) + thinking, most_tokens(schema) + 2 * thinking)
-        least = _likely(shortened(schema, 0))
+        least = likely_tokens(shortened(schema, 0))
         return _form(question, schema, schema, budgets, least)
 
     def fitted(self, question: Question[A], form: Form, room: int) -> Form | None:
@@ -121,7 +121,7 @@ class Requests:
             return None
         for eighths in _EIGHTHS:
             schema = shortened(form.schema, eighths)
-            if _likely(schema) <= room:
+            if likely_tokens(schema) <= room:
                 break
         fitted = form if schema == form.schema else self._formed(question, schema)
         first, more = fitted.budgets
@@ -199,11 +199,6 @@ class Requests:
     def _encoded(self, body: dict[str, Any]) -> bytes:
         kept = {name: value for name, value in body.items() if name not in self._omitted}
         return _ENCODER.encode(kept | self._added)
-
-
-def _likely(schema: Schema) -> int:
-    """Tokens that most answers stay below: one per character of free text."""
-    return (max_tokens(schema) + 1) // 2
 
 
 def _form(question: Question[A], shown: Schema, wanted: Schema, budgets: tuple[int, int], least: int) -> Form:

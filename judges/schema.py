@@ -199,6 +199,11 @@ def most_tokens(schema: Schema) -> int:
     return 3 * max_tokens(schema)
 
 
+def likely_tokens(schema: Schema) -> int:
+    """Tokens that most answers stay below: one per character of free text."""
+    return (max_tokens(schema) + 1) // 2
+
+
 def shortened(schema: Schema, eighths: int) -> Schema:
     """`schema` with every analysis cut to so many eighths of its length, and the same verdicts."""
     if "anyOf" in schema:

@@ -10,10 +10,12 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.engine.evaluation.dry_run import NoteTaker
 from adjudge.judges import Asked, Context, Reply
 from adjudge.judges.completions import models
 from adjudge.judges.openai import OpenAIJudge, window_of
 from adjudge.judges.room import is_cut_short, room
+from adjudge.judges.schema import likely_tokens, max_tokens, schema_of, shortened
 from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from tests.mock_openai import Call, Fault, MockOpenAI, completion, refused
@@ -92,6 +94,19 @@ async def test_limit_of_every_answer_is_remembered() -> None:
             assert (await judge.answer(check(), asked)).answer is not None
         await judge.close()
     assert mock.calls == 4
+
+
+async def test_dry_run_reckons_with_likely_answers_where_they_shrink() -> None:
+    judge = judge_of("http://127.0.0.1:9/v1")
+    sizes = []
+    for shrinks in (False, True):
+        notes = NoteTaker(judge, PromptBook(), 0, shrinks)
+        await notes.answer(check(), Asked(key=bytes(16)))
+        sizes += notes.sizes["Check"]
+    await judge.close()
+    schema = schema_of(check(), analysis=True)
+    prompt = sizes[0] - max_tokens(schema)
+    assert prompt + likely_tokens(shortened(schema, 0)) <= sizes[1] < prompt + max_tokens(schema) / 2
 
 
 def counting(most: int) -> Fault:

@@ -21,7 +21,7 @@ from adjudge.judges.chat import messages
 from adjudge.judges.panel import PanelJudge
 from adjudge.judges.plural import plural
 from adjudge.judges.published import PublishedQuestion, Said
-from adjudge.judges.schema import Schema, max_tokens, schema_of
+from adjudge.judges.schema import Schema, likely_tokens, max_tokens, schema_of, shortened
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
@@ -63,7 +63,7 @@ async def dry_run(
     book, place = make_book(config), place or Place.of(config.store)
     judges = {name: make_judge(seat.config, book) for name, seat in config.resolved.bench.seats.items()}
     notes = {
-        name: NoteTaker(judge, book, _thinking_tokens(config.resolved.bench.seats[name].config))
+        name: NoteTaker(judge, book, *_room_of(config.resolved.bench.seats[name].config))
         for name, judge in judges.items()
     }
     fetcher, source = make_fetcher(config.fetch, network=False)
@@ -130,15 +130,22 @@ def _thinking_tokens(judge: JudgeConfig) -> int:
     return judge.thinking_tokens if judge.thinking else 0
 
 
+def _room_of(judge: JudgeConfig) -> tuple[int, bool]:
+    """What thinking takes of the judge's window, and whether its answers shrink to the room that a prompt leaves."""
+    return _thinking_tokens(judge), all(one.backend == "openai" for one in judge.each())
+
+
 class NoteTaker:
     """Stands in for a judge with the same identity: gives answers of a valid form, and counts questions and tokens.
 
-    `sizes` has, by type, the tokens that each prompt and its answer need of the judge's window, `words` what the type
-    asks for. `names` are those that prices may be given for: the members' for a panel, each of which is asked
-    everything.
+    `sizes` has, by type, the tokens that each prompt and its answer need of the judge's window: the longest answer, or
+    the likely one where answers may shrink (`shrinks`). `words` say what the type asks for. `names` are those that
+    prices may be given for: the members' for a panel, each of which is asked everything.
     """
 
-    def __init__(self, judge: Judge, book: PromptBook, thinking_tokens: int = 0) -> None:
+    def __init__(
+        self, judge: Judge, book: PromptBook, thinking_tokens: int = 0, shrinks: bool = False
+    ) -> None:
         self.identity = judge.identity
         members = judge.members if isinstance(judge, PanelJudge) else (judge,)
         self.names = tuple(member.identity.name for member in members)
@@ -146,6 +153,7 @@ class NoteTaker:
         self.sizes: defaultdict[str, list[int]] = defaultdict(list)
         self.words: dict[str, str] = {}
         self._thinking_tokens = thinking_tokens
+        self._shrinks = shrinks
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self._context_tokens: dict[bytes, int] = {}
@@ -172,6 +180,8 @@ class NoteTaker:
         answer, most, likely = _assumed(question, schema)
         self.prompt_tokens += prompt
         self.completion_tokens += likely
+        if self._shrinks and not isinstance(question, PublishedQuestion):
+            most = max(likely, likely_tokens(shortened(schema, 0)))
         self.sizes[type(question).__name__].append(prompt + most + self._thinking_tokens)
         group = question.context.digest
         self._asked_of[group] += 1
