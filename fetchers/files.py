@@ -73,16 +73,18 @@ MADE = ".adjudge-made.json"
 def own_files(out: Path, remember: bool = False) -> Iterator[Path]:
     """A new folder to write into, whose files are moved into `out` when the context ends without an error.
 
-    None is if another file, which holds something else, is in the place of one. With `remember`, what was written is
-    noted in MADE, and a later call replaces it as long as nobody has changed it. Raises FileExistsError, which names
-    the file in the way, and OSError.
+    Links are left out. None is moved if another file, which holds something else, is in the place of one. With
+    `remember`, what was written is noted in MADE, and a later call replaces it as long as nobody has changed it. Raises
+    FileExistsError, which names the file in the way, and OSError.
     """
     out.mkdir(parents=True, exist_ok=True)
     new = out / f".adjudge-{secrets.token_hex(4)}.new"
     new.mkdir()
     try:
         yield new
-        files = sorted(path.relative_to(new) for path in new.rglob("*") if not path.is_dir())
+        files = sorted(
+            path.relative_to(new) for path in new.rglob("*") if path.is_file() and not path.is_symlink()
+        )
         made = _made(out)
         fresh = {str(name): _digest(new / name) for name in files}
         for name in files:

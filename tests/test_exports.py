@@ -21,6 +21,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.exports.harbor import write_rewards
+from adjudge.engine.exports.trackers import has_ended
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
@@ -204,6 +205,24 @@ print(json.dumps({run.info.run_name: [run.data.metrics, run.data.params, run.inf
         assert status == "FINISHED" and params["judge.race"]
     again = subprocess.run(list(map(str, export)), check=False, capture_output=True, text=True)
     assert again.returncode == 2 and "mlflow.db exists; choose another folder" in again.stderr
+
+
+def test_wandb_run_that_was_cut_off_is_not_whole(run: Path, tmp_path: Path) -> None:
+    command = [
+        Path(sys.executable).with_name("adjudge"),
+        "export",
+        run,
+        "--format",
+        "wandb",
+        "--out",
+        tmp_path,
+    ]
+    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    whole, *_ = tmp_path.rglob("*.wandb")
+    assert has_ended(whole)
+    for size in (0, 3, 90, whole.stat().st_size - 1):
+        (tmp_path / "cut").write_bytes(whole.read_bytes()[:size])
+        assert not has_ended(tmp_path / "cut")
 
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])

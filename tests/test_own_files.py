@@ -13,13 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge import evaluate
+from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.recorded import folder_name
+from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.runs.items import Label, read_labels
 from adjudge.engine.viewer.labelling import LabelFile
 from adjudge.fetchers.files import MADE, file_name, own_files, write_new, write_whole
 from tests.commands import one_line, run
 from tests.result_folders import race_row, written
 from tests.worlds import ADJUDGE, world
+from tests.writing import LIMITED
 
 FOREIGN = b"\x00\xffsomebody else's\n"
 LABEL = Label(item="v1", label="met", rater="ann")
@@ -34,6 +38,9 @@ def finished(tmp_path_factory) -> Path:
 
 
 WRITERS = {
+    "check": (["check", "RUN", "--min", "rubrics.score=0", "--junit", "OUT/check.xml"], "check.xml"),
+    "evaluate": (["evaluate", "RUN/../adjudge.yaml", "--out", "OUT"], "leaderboard.csv"),
+    "evaluate, record": (["evaluate", "RUN/../adjudge.yaml", "--out", "OUT"], "run.json"),
     "export scores": (["export", "RUN", "--format", "scores", "--out", "OUT"], "scores.csv"),
     "leaderboard": (["leaderboard", "RUN", "--out", "OUT"], "leaderboard.csv"),
     "view": (["view", "RUN", "--export", "OUT"], "index.html"),
@@ -57,6 +64,38 @@ def test_file_of_somebody_else_is_not_written_over(finished, tmp_path, capsys, n
     assert (tmp_path / file).read_bytes() == (tmp_path / "mine.txt").read_bytes() == FOREIGN
 
 
+@pytest.mark.parametrize("name", ["check", "evaluate"])
+def test_own_file_is_written_anew(finished, tmp_path, capsys, name):
+    words, file = WRITERS[name]
+    for _ in range(2):
+        assert run(capsys, *typed(words, finished, tmp_path))[0] == 0
+        assert (tmp_path / file).stat().st_size
+
+
+def test_rows_are_not_written_over_files_of_others(tmp_path):
+    """Nor do those of a run that did not begin stay in the way of the next."""
+    rows = {"tasks": [{"id": "0", "prompt": "p"}], "reports": [{"task_id": "0", "system": "s", "text": "t"}]}
+    options = {"protocols": ["race"], "judge": {"backend": "lexical"}, "out": str(tmp_path / "run")}
+    for _ in range(2):
+        with pytest.raises(UsageError, match="row 2"):
+            evaluate(tasks=rows["tasks"], reports=[*rows["reports"], 7], **options)
+        assert not list((tmp_path / "run").iterdir())
+    (tmp_path / "run" / "tasks.jsonl").write_bytes(FOREIGN)
+    with pytest.raises(UsageError, match=r"tasks\.jsonl is not of a run; move it away"):
+        evaluate(**rows, **options)
+    assert [path.read_bytes() for path in (tmp_path / "run").iterdir()] == [FOREIGN]
+
+
+def test_log_of_rewards_is_not_added_to_files_of_others(tmp_path):
+    (tmp_path / "log.jsonl").write_bytes(FOREIGN)
+    log = {"metric": "score_clipped", "log": {"file": str(tmp_path / "log.jsonl")}}
+    config = world(tmp_path / "world", systems=1, tasks=1, reward=log)
+    refused = pytest.raises(UsageError, match=r"reward\.log\.file: .* holds something else")
+    with refused, RewardModel(config) as model:
+        model.score_sync([{"task_id": "0", "text": "x"}])
+    assert (tmp_path / "log.jsonl").read_bytes() == FOREIGN
+
+
 @pytest.mark.parametrize("name", ["export scores", "leaderboard"])
 def test_own_files_are_written_again_until_somebody_changes_one(finished, tmp_path, capsys, name):
     words, file = WRITERS[name]
@@ -76,17 +115,8 @@ def test_runs_own_leaderboard_is_evaluates_alone(finished, tmp_path, capsys):
     assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
 
 
-LIMITED = """
-import resource, sys
-from adjudge.engine.cli.main import main
-limit = int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-main()
-"""
-
-
 @pytest.mark.parametrize("limit", [0, 700])
-@pytest.mark.parametrize("name", [name for name in WRITERS if name != "label"])
+@pytest.mark.parametrize("name", ["export scores", "leaderboard", "view", "label csv", "check"])
 def test_disk_that_takes_no_more_leaves_nothing_half(finished, tmp_path, name, limit):
     """Files of at most `limit` bytes stand for a full disk: a write is refused, or is short."""
     words, _ = WRITERS[name]

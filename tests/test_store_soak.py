@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 from aiohttp import ClientSession, web
@@ -97,9 +98,14 @@ import adjudge.engine.store.place as lease
 from adjudge.engine.cli.main import main
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.store import compaction
-compaction.KEPT_SECONDS, lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = {day}, 4, 0.05
+compaction.KEPT_SECONDS, lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = {day}, 4 + 16 * {faulty}, 0.05
 open_evaluator.__wrapped__.__kwdefaults__["flush_seconds"] = 2
-main()
+while True:
+    try:
+        main()
+    except SystemExit as ended:
+        if not ({faulty} and ended.code == 1):  # it could not open the store: it is started again
+            raise
 """
 
 
@@ -145,12 +151,13 @@ class Server:
 
     kind = "served"
 
-    def __init__(self, config: Path, number: int) -> None:
-        script = SERVE.format(files=FILES, day=DAY)
+    def __init__(self, config: Path, number: int, faulty: bool) -> None:
+        script = SERVE.format(files=FILES, day=DAY, faulty=faulty)
         command = [sys.executable, "-c", script, "serve", str(config), "--port", "0"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.rewarded: dict[str, float] = {}
         self._number = number
+        self._faulty = faulty
         self._client = threading.Thread(target=self._ask, daemon=True)
         self._client.start()
 
@@ -161,6 +168,8 @@ class Server:
             text = f"Report {number} of {self._number}. It states fact number {number % 10}."
             try:
                 self.rewarded[text] = rewarded(url, text)
+            except HTTPError as error:  # the store could not be read or written
+                assert self._faulty and error.code == 503, error
             except (OSError, HTTPException, ValueError):
                 return  # it was killed
 
@@ -194,7 +203,7 @@ def rewarded(url: str, text: str) -> float:
 
 
 @contextlib.contextmanager
-def rewards_kept(uri: str, folder: Path) -> Iterator[Callable[[int], Server]]:
+def rewards_kept(uri: str, folder: Path, faulty: bool = False) -> Iterator[Callable[[int], Server]]:
     """Makes reward servers on the store `uri`; in the end, each reward that any gave is given without a judge."""
     made: list[Server] = []
     with judge_server() as judge:
@@ -202,7 +211,7 @@ def rewards_kept(uri: str, folder: Path) -> Iterator[Callable[[int], Server]]:
         config = world(folder / "served", tasks=1, judge=asked, reward={"metric": "score_clipped"}, store=uri)
 
         def make(number: int) -> Server:
-            made.append(Server(config, number))
+            made.append(Server(config, number, faulty))
             return made[-1]
 
         yield make
@@ -317,6 +326,7 @@ class Faulty:
     def __init__(self, behind: str) -> None:
         self._behind = behind
         self._drawn = random.Random(0)
+        self.is_calm = False
 
     async def __aenter__(self) -> "Faulty":
         self._session = await ClientSession(auto_decompress=False).__aenter__()
@@ -334,7 +344,7 @@ class Faulty:
         await self._session.close()
 
     async def _answer(self, request: web.Request) -> web.Response:
-        fate = self._drawn.random()
+        fate = 1.0 if self.is_calm else self._drawn.random()
         if fate < 0.03:
             return _refused(503, "SlowDown")
         async with self._session.request(
@@ -363,12 +373,15 @@ def _refused(status: int, code: str) -> web.Response:
 
 
 @pytest.fixture
-def faulty(bucket: Callable[[str], str]) -> Iterator[Callable[[str], str]]:
-    """As `bucket`, through a server that fails at one request in twenty."""
+def faulty(bucket: Callable[[str], str]) -> Iterator[tuple[Callable[[str], str], Callable[[], None]]]:
+    """As `bucket`, through a server that fails at one request in twenty; and what makes it fail no more."""
     where = bucket("").partition("endpoint_override=")[2].partition("&")[0]
     thread: LoopThread[Faulty] = LoopThread("faulty", lambda: Faulty(f"http://{where}"))
     port = thread.submit(_port).result()
-    yield lambda path: bucket(path).replace(where, f"127.0.0.1:{port}")
+    yield (
+        lambda path: bucket(path).replace(where, f"127.0.0.1:{port}"),
+        lambda: thread.submit(_calmed).result(),
+    )
     thread.close()
 
 
@@ -376,8 +389,16 @@ async def _port(server: Faulty) -> int:
     return server.port
 
 
+async def _calmed(server: Faulty) -> None:
+    server.is_calm = True
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(600 + 2 * SECONDS)
 def test_long_siege_of_a_failing_bucket_loses_nothing(tmp_path, faulty, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    siege(faulty("long-siege"), tmp_path, SECONDS, faulty=True)
+    place, calm = faulty
+    uri = place("long-siege")
+    with rewards_kept(uri, tmp_path, faulty=True) as served:
+        siege(uri, tmp_path, SECONDS, faulty=True, served=served)
+        calm()

@@ -1,5 +1,6 @@
 """The command line: one call per command, results on stdout, everything else on stderr, and an exit code."""
 
+import errno
 import logging
 import os
 import resource
@@ -13,7 +14,7 @@ from types import TracebackType
 from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
 from adjudge.engine.cli.parser import parser
 from adjudge.engine.config.redaction import hidden, printable
-from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError
+from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError, unwritable
 from adjudge.engine.evaluation.memory import share_heap
 from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import begin, form, is_json
@@ -21,6 +22,7 @@ from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
 
 _OPEN_FILES = 65_536
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the reader has gone, so what is still in the buffer has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        code = _ended(FAILED, unwritable(error, error.filename or "a file"), "red")
     sys.exit(code)
 
 

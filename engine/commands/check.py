@@ -6,6 +6,7 @@ The result of `adjudge check` as JUnit XML, which continuous integration shows t
 """
 
 import argparse
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -384,12 +385,25 @@ _NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _KINDS = {"regressed": "failure", "unclear": "error"}
 
 
+_BEGINS = b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n  <testsuite name="adjudge check"'
+
+
 def write_junit(found: Check, file: str | Path) -> None:
-    """Write the result to `file`. Raises UsageError."""
+    """Write the result to `file`, in place of an earlier one. Raises UsageError, also if it holds something else."""
     try:
+        if not _is_own(Path(file)):
+            raise UsageError(f"junit: {file} holds something else; move it away or choose another file")
         write_whole(Path(file), _xml(found))
     except OSError as error:
         raise UsageError(f"junit: {file} cannot be written: {error.strerror}; choose another file") from error
+
+
+def _is_own(file: Path) -> bool:
+    """Whether `file` is missing, empty or an earlier result."""
+    if not os.path.lexists(file):
+        return True
+    with file.open("rb") as content:
+        return content.read(len(_BEGINS)) in (b"", _BEGINS)
 
 
 def _xml(found: Check) -> bytes:

@@ -87,9 +87,13 @@ def _version_of(module: str) -> str | None:
 
 
 def _temporary() -> Finding:
-    folder = tempfile.gettempdir()
+    fix = "set TMPDIR to a writable folder with room"
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError:  # in none can a file be written
+        return Finding(what="temporary folder", good=False, found="none", fix=fix)
     good = os.access(folder, os.W_OK)
-    return Finding(what="temporary folder", good=good, found=folder, fix="set TMPDIR to a writable folder")
+    return Finding(what="temporary folder", good=good, found=folder, fix=fix)
 
 
 async def _configured(config: RunConfig) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -24,6 +23,7 @@ from adjudge.engine.formats import dr3, livedrbench
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.deepresearch_bench import write_fact, write_race
 from adjudge.engine.formats.recorded import Identity, RunToWrite
+from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
@@ -49,24 +49,20 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
     opened = Run.open(run)
     try:
-        # A tracker's own files are added to those of earlier exports.
-        with nullcontext(target) if known in ("wandb", "mlflow") else own_files(target) as folder:
-            written = list(_write(known, opened, folder))
+        with own_files(target) as folder:
+            written = list(_write(known, opened, folder, target))
     except StoreError:
         raise
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"out: {unwritable(error, target)}") from error
-    files = tuple(
-        str(target / file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
-        for file in written
-    )
+    files = tuple(str(target / file.relative_to(folder)) for file in written)
     if not files:
         raise UsageError(f"format: {run} has no results for {form}; export protocols of this benchmark")
     return ExportResult(out=str(target), files=files)
 
 
-def _write(form: Form, run: Run, out: Path) -> Iterator[Path]:
-    """Write `run`; the files written. Raises UsageError, StoreError, OSError."""
+def _write(form: Form, run: Run, out: Path, place: Path) -> Iterator[Path]:
+    """Write `run` into `out`, which is then moved to `place`; the files. Raises UsageError, StoreError, OSError."""
     record = run.record
     match form:
         case "deepresearch-bench":
@@ -82,9 +78,14 @@ def _write(form: Form, run: Run, out: Path) -> Iterator[Path]:
             yield from write_scores(run.scores, record, out)
         case "harbor":
             yield from write_rewards(run.cards, run.config, out)
+        case "mlflow":
+            yield from write_mlflow(_board(run), run.written, out, place)
         case _:
-            write = _OF_BOARDS[form]
-            yield from write(run.board or build_leaderboard([run.folder]), run.written, out)
+            yield from _OF_BOARDS[form](_board(run), run.written, out)
+
+
+def _board(run: Run) -> Leaderboard:
+    return run.board or build_leaderboard([run.folder])
 
 
 _OF_BOARDS = {
@@ -92,7 +93,6 @@ _OF_BOARDS = {
     "eval-results": write_eval_results,
     "space": write_space,
     "wandb": write_wandb,
-    "mlflow": write_mlflow,
 }
 
 

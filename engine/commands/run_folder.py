@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -145,14 +145,41 @@ def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scoreca
     )
 
 
-def make_folder(out: Path) -> None:
-    """Make the run's folder, before anything is asked. Raises ConfigError if nothing can be written there."""
+def make_folder(out: Path, inputs: Iterable[Path] = ()) -> None:
+    """Make the run's folder, in which `inputs` are to be written too, before anything is asked.
+
+    Raises ConfigError if nothing can be written there, or if a file that is no run's would be written over.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
-            return
+            foreign = None if is_run(out) else _in_the_way(out, inputs)
     except OSError as error:
         raise _unwritable(out, error) from error
+    if foreign is not None:
+        raise ConfigError(f"out: {foreign} is not of a run; move it away or choose another folder")
+
+
+class _AnyRecord(msgspec.Struct):
+    """As much of a run's record as is in that of every version."""
+
+    run: str
+    config: dict[str, object]
+
+
+def is_run(out: Path) -> bool:
+    """Whether a run, of any version, has written into the folder `out`."""
+    try:
+        msgspec.json.decode((out / "run.json").read_bytes(), type=_AnyRecord)
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return True
+
+
+def _in_the_way(out: Path, inputs: Iterable[Path]) -> Path | None:
+    """A file in `out` with the name of one that a run writes, or one of its `inputs`."""
+    own = (out / name for name in ("run.json", "scores.parquet", "metrics.prom"))
+    return next(filter(os.path.lexists, [*own, *out.glob("leaderboard.*"), *inputs]), None)
 
 
 def versions() -> dict[str, str]:

@@ -4,7 +4,12 @@ MLflow runs go to a database file for `mlflow ui --backend-store-uri`; Weights &
 sync`.
 """
 
+import logging
+import struct
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,25 +25,34 @@ MOST_PARAMS, MOST_METRICS = 100, 1000  # that MLflow takes at once
 T = TypeVar("T")
 
 
-def write_mlflow(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Path]:
-    """Write one run per system into the new file `out`/mlflow.db; the file. Nothing is sent.
+def write_mlflow(board: Leaderboard, record: RunRecord, out: Path, place: Path) -> Iterator[Path]:
+    """Write one run per system into the new file `out`/mlflow.db, which is to be moved to `place`; the file.
 
-    Raises UsageError if the file exists, or where the optional package mlflow is missing.
+    Nothing is sent. Raises UsageError if `place` has the file already, if it cannot be written, or where the optional
+    package mlflow is missing.
     """
     try:
-        import sqlalchemy  # noqa: F401 - what MLflow needs for a database
         from mlflow import MlflowClient  # optional
-        from mlflow.entities import Metric, Param
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError  # what MLflow needs for a database
     except ImportError as error:
         raise UsageError("format: mlflow is not installed; run pip install 'adjudge[mlflow]'") from error
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / FILE
-    if file.exists():
-        raise UsageError(f"out: {file} exists; choose another folder")
-    client = MlflowClient(tracking_uri=f"sqlite:///{file.resolve()}")
-    experiment = client.create_experiment(
-        EXPERIMENT, artifact_location=(out / "artifacts").resolve().as_uri()
-    )
+    if (place / FILE).exists():
+        raise UsageError(f"out: {place / FILE} exists; choose another folder")
+    try:
+        client = MlflowClient(tracking_uri=f"sqlite:///{(out / FILE).resolve()}")
+        _fill(client, board, record, (place / "artifacts").resolve().as_uri())
+    except (MlflowException, SQLAlchemyError) as error:
+        why = str(error).splitlines()[0]
+        raise UsageError(f"out: {place / FILE} cannot be written: {why}; choose another folder") from error
+    yield out / FILE
+
+
+def _fill(client: Any, board: Leaderboard, record: RunRecord, artifacts: str) -> None:
+    """Log one run per system. Raises what MLflow and its database raise."""
+    from mlflow.entities import Metric, Param
+
+    experiment = client.create_experiment(EXPERIMENT, artifact_location=artifacts)
     for system, figures in figures_of(board):
         at = round(record.ended * 1000)
         run = client.create_run(
@@ -54,7 +68,6 @@ def write_mlflow(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[P
         for few in batched(metrics, MOST_METRICS):
             client.log_batch(run, metrics=few)
         client.set_terminated(run, end_time=at)
-    yield file
 
 
 def _bounded(figures: list[Figure]) -> Iterator[tuple[str, float]]:
@@ -71,18 +84,19 @@ def batched(values: list[T], most: int) -> Iterator[list[T]]:
 
 
 PROJECT = "adjudge"
+_WRITTEN_S = 20.0
 
 
 def write_wandb(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Path]:
     """Write one offline run per system below `out`/wandb; the folders written. Nothing is sent.
 
-    The summary holds each metric with its interval. Raises UsageError where the optional package wandb is missing.
+    The summary holds each metric with its interval. Raises UsageError where the optional package wandb is missing, and
+    where a run could not be written whole.
     """
     try:
         import wandb  # optional
     except ImportError as error:
         raise UsageError("format: wandb is not installed; run pip install 'adjudge[wandb]'") from error
-    out.mkdir(parents=True, exist_ok=True)
     # Nothing of this machine, its code or its output belongs to a run that took place elsewhere.
     settings = wandb.Settings(
         console="off",
@@ -95,19 +109,67 @@ def write_wandb(board: Leaderboard, record: RunRecord, out: Path) -> Iterator[Pa
         x_disable_stats=True,
     )
     for system, figures in figures_of(board):
-        run: Any = wandb.init(
-            mode="offline",
-            dir=out,
-            project=PROJECT,
-            group=record.run,
-            name=system,
-            config=_config(figures, record),
-            reinit="finish_previous",
-            settings=settings,
-        )
-        run.summary.update(dict(_summary(figures)))
-        run.finish()
-        yield Path(run.settings.sync_dir)
+        with _unlogged():
+            run: Any = wandb.init(
+                mode="offline",
+                dir=out,
+                project=PROJECT,
+                group=record.run,
+                name=system,
+                config=_config(figures, record),
+                reinit="finish_previous",
+                settings=settings,
+            )
+            run.summary.update(dict(_summary(figures)))
+            run.finish()
+        folder = out / "wandb" / Path(run.settings.sync_dir).name
+        if not _ends(folder / f"run-{run.id}.wandb"):
+            raise UsageError("out: the run of a system could not be written whole: is the disk full?")
+        yield folder
+
+
+def _ends(file: Path) -> bool:
+    """Whether the file of an offline run, which another process of wandb's writes, is whole before long."""
+    until = time.monotonic() + _WRITTEN_S
+    while not has_ended(file):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Without reports of logs that cannot be written: wandb keeps some beside its files, on a disk that may be full."""
+    before, logging.raiseExceptions = logging.raiseExceptions, False
+    try:
+        yield
+    finally:
+        logging.raiseExceptions = before
+
+
+_BLOCK, _PIECE = (
+    32_768,
+    struct.Struct("<IHB"),
+)  # of LevelDB's log: checksum, length and kind stand before each piece
+_WHOLE, _LAST = 1, 4
+
+
+def has_ended(file: Path) -> bool:
+    """Whether the last record in the file of an offline run says that the run has ended: wandb reports no full disk."""
+    data, at, record, last = file.read_bytes(), _PIECE.size, b"", b""
+    while at + _PIECE.size <= len(data):
+        if _BLOCK - at % _BLOCK < _PIECE.size:
+            at += _BLOCK - at % _BLOCK
+            continue
+        _, length, kind = _PIECE.unpack_from(data, at)
+        at += _PIECE.size + length
+        record += data[at - length : at]
+        if kind in (_WHOLE, _LAST):
+            record, last = b"", record
+    if at > len(data):  # the last was cut off
+        return False
+    return bool(import_module("wandb.proto.wandb_internal_pb2").Record.FromString(last).HasField("exit"))
 
 
 def _config(figures: list[Figure], record: RunRecord) -> dict[str, Any]:

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from adjudge.engine.commands import evaluate as command
 from adjudge.engine.commands.interruption import interruptible
-from adjudge.engine.commands.run_folder import make_folder
+from adjudge.engine.commands.run_folder import is_run, make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.library.runs import Run
 from adjudge.engine.rewards.reward import plain
 from adjudge.engine.rewards.source import LoopThread
+from adjudge.fetchers.files import whole_file
 
 
 @runtime_checkable
@@ -39,7 +40,7 @@ _IDS = ("id", "task_id")
 
 def write_rows(file: Path, name: str, given: Iterable[object] | Columns) -> str:
     """Write the rows of the argument `name` into `file` as JSON Lines; its path. Raises UsageError."""
-    with file.open("wb") as lines:
+    with whole_file(file) as unfinished, unfinished.open("wb") as lines:
         for number, row in enumerate(_rows(given), 1):
             if not isinstance(row, Mapping):
                 raise UsageError(f"{name}: row {number}: {type(row).__name__} where a mapping belongs")
@@ -147,13 +148,19 @@ async def _evaluate(
 ) -> Run:
     made = _config(config, options)
     out = Path(made.out)
-    make_folder(out)
-    named: dict[str, object] = {}
-    if tasks is not None:
-        [named["tasks"]] = _sources(tasks, out / "tasks.jsonl", "tasks")
-    if reports is not None:
-        named["reports"] = _sources(reports, out / "reports.jsonl", "reports")
-    result = await command.evaluate_async(_config(config, options | named) if named else made)
+    given: dict[str, Any] = {"tasks": tasks, "reports": reports}
+    named = {name: _paths(each) for name, each in given.items() if each is not None}
+    files = {name: out / f"{name}.jsonl" for name, paths in named.items() if not paths}
+    make_folder(out, files.values())
+    try:
+        for name, file in files.items():
+            named[name] = [write_rows(file, name, given[name])]
+        sources = {name: paths[0] if name == "tasks" else paths for name, paths in named.items()}
+        result = await command.evaluate_async(_config(config, options | sources) if sources else made)
+    finally:
+        if not is_run(out):  # the next call would take what is there for somebody else's
+            for file in files.values():
+                file.unlink(missing_ok=True)
     return Run(result.out)
 
 
@@ -161,13 +168,10 @@ def _config(config: StrPath | None, options: dict[str, object]) -> RunConfig:
     return RunConfig.of(options, "arguments") if config is None else RunConfig.load(config, **options)
 
 
-def _sources(given: StrPath | Rows | list[StrPath], file: Path, name: str) -> list[str]:
-    """The paths that are given, or that of `file`, in which the given rows then are."""
+def _paths(given: StrPath | Rows | list[StrPath]) -> list[str]:
+    """The paths that are given; none where rows are."""
     if isinstance(given, str | os.PathLike):
         return [os.fspath(given)]
-    paths = (
-        [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]
-        if isinstance(given, list)
-        else []
-    )
-    return paths or [write_rows(file, name, given)]
+    if not isinstance(given, list):
+        return []
+    return [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]

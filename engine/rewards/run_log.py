@@ -51,6 +51,7 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _DECODER = msgspec.json.Decoder(Logged)
+_BEGINS = b'{"time":'
 
 
 _DECIDES = (
@@ -108,6 +109,12 @@ class RunLog:
         except OSError as error:
             raise ConfigError(f"reward.log.file: {config.file} cannot be opened: {error.strerror}") from error
         size = os.fstat(self._file).st_size
+        first = os.pread(self._file, len(_BEGINS), 0).partition(b"\n")[
+            0
+        ]  # of which a full disk may have cut some off
+        if size and not _BEGINS.startswith(first):
+            os.close(self._file)
+            raise ConfigError(f"reward.log.file: {config.file} holds something else; choose a new file")
         self._is_torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"  # by a kill
 
     @classmethod

@@ -6,18 +6,21 @@ use it; `in_threads` spreads compiled work over several cores.
 Kernels release the interpreter's lock and run in plain Python threads. Neither numba's own thread pool nor a
 multithreaded BLAS is used: the two spin against each other, and numba's is not safe under several callers.
 
-Machine code is kept on disk beside the module (or in the user's cache folder if that is read-only). Its freshness is
-judged by the module's own file alone, so a compiled function calls compiled functions of its own module only.
+Machine code is kept on disk beside the module (or in the user's cache folder if that is read-only), unless nothing can
+be written there: then each process makes it anew. Its freshness is judged by the module's own file alone, so a compiled
+function calls compiled functions of its own module only.
 """
 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 from numpy.typing import ArrayLike, NDArray
 
 
@@ -55,8 +58,19 @@ _UNCALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
 
 
 def _compiled(function: Function, liberties: set[str]) -> Function:
-    compiler = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=liberties, **_UNCALLED)
-    return cast(Function, compiler(function))
+    compiler = numba.njit(nogil=True, error_model="numpy", fastmath=liberties, **_UNCALLED)
+    dispatcher = compiler(function)
+    with suppress(RuntimeError):  # no folder to keep it in
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    return cast(Function, dispatcher)
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk. Where it cannot be written, as on a full disk, nothing is kept."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
 def available_threads() -> int:

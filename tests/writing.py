@@ -1,0 +1,80 @@
+"""Every command that writes, on what it needs; and those that write nothing."""
+
+from pathlib import Path
+
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.exports.forms import FORMS
+from adjudge.engine.rewards.model import RewardModel
+from tests.examples import shipped
+from tests.result_folders import race_row, written
+from tests.worlds import world
+
+_RUNS = {"livedrbench": "livedr", "dr3-eval": "dr3"}
+EXPORTS = {
+    f"export {form}": ["export", f"HERE/{_RUNS.get(form, 'run')}", "--format", form, "--out", "OUT/made"]
+    for form in FORMS
+}
+"""One of every form."""
+NEW = {
+    "evaluate, out": ["evaluate", "HERE/world/adjudge.yaml", "--out", "OUT/run", "--store", "ANOTHER/store"],
+    "evaluate, store": ["evaluate", "HERE/world/adjudge.yaml", "--out", "ANOTHER/run", "--store", "OUT/store"],
+    **EXPORTS,
+    "import": ["import", "HERE/results", "--format", "deepresearch-bench", "--system", "x", "--out", "OUT/run"],
+    "leaderboard": ["leaderboard", "HERE/run", "--out", "OUT/board"],
+    "view": ["view", "HERE/run", "--export", "OUT/pages"],
+    "label csv": ["label", "HERE/run", "--out", "OUT/labels.csv", "--sample", "2"],
+    "snapshot": ["snapshot", "HERE/run", "--out", "OUT/pages"],
+    "snapshot warc": ["snapshot", "HERE/run", "--out", "OUT/pages", "--warc"],
+    "fetch": ["fetch", "HERE/urls.txt", "--allow", "127.0.0.1:9", "--store", "OUT/store"],
+    "check": ["check", "HERE/run", "--min", "race.overall=1", "--junit", "OUT/check.xml"],
+    "init": ["init", "HERE/world", "--judge", "lexical", "--out", "OUT/adjudge.yaml"],
+    "rewards": ["rewards", "replay", "HERE/rewards.jsonl", "HERE/trained/adjudge.yaml", "--store", "OUT/store"],
+}  # fmt: skip
+"""Commands that write into an empty folder OUT. HERE is what `made` made, ANOTHER another folder."""
+SERVERS = {"gold", "label", "serve", "store"}
+"""Commands that write after somebody asked them to, or need a judge or a store."""
+READERS = {
+    "agreement": ["agreement", "HERE/run", "--other", "HERE/run"],
+    "attack": ["attack"],
+    "citations": ["citations", "HERE/world/reports/system0.jsonl"],
+    "compare": ["compare", "HERE/world/run", "system0", "system1"],
+    "doctor": ["doctor", "HERE/world/adjudge.yaml"],
+    "judge": ["judge", "lexical", "--limit", "1"],
+    "ls": ["ls", "HERE"],
+    "plan": ["plan", "HERE/world/adjudge.yaml"],
+    "show": ["show", "HERE/world/run", "--task", "0", "--system", "system0"],
+}
+"""Commands that write nothing."""
+
+
+LIMITED = """
+import resource, sys
+from adjudge.engine.cli.main import main
+limit = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+main()
+"""
+"""A script that runs the command of its other arguments, with files of at most so many bytes as its first says."""
+
+
+def made(folder: Path) -> Path:
+    """What the commands need, in `folder`: runs, results, a log of rewards and a list of URLs."""
+    for example, name in (("quickstart", "run"), ("livedrbench", "livedr"), ("dr3", "dr3")):
+        config = shipped(example) / "adjudge.yaml"
+        evaluate(RunConfig.load(config, out=str(folder / name), store=str(folder / "store")))
+    evaluate(RunConfig.load(world(folder / "world", systems=2, tasks=2)))
+    written(folder / "results/raw_results.jsonl", [race_row(1, 0.5)])
+    log = {"metric": "score_clipped", "log": {"file": str(folder / "rewards.jsonl")}}
+    with RewardModel(world(folder / "trained", systems=1, tasks=1, reward=log)) as model:
+        assert model.score_sync([{"task_id": "0", "text": "It states fact number 0."}])[0].value is not None
+    (folder / "urls.txt").write_text("http://127.0.0.1:9/\n")
+    return folder
+
+
+def typed(words: list[str], here: Path, out: Path | str, elsewhere: Path) -> list[str]:
+    """The words of a command with the folders in them."""
+    folders = {"HERE": here, "OUT": out, "ANOTHER": elsewhere}
+    for name, folder in folders.items():
+        words = [word.replace(name, str(folder)) for word in words]
+    return words
