@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from adjudge.engine.config.fetch import Share
 from adjudge.engine.evaluation.asker import Reader
+from adjudge.engine.evaluation.evaluator import MOST_TIMEOUTS, CaseTools
 from adjudge.engine.store import PageStore, Place
 from adjudge.fetchers.flight import together
 from adjudge.fetchers.page import Page, failed
@@ -33,13 +35,26 @@ class Counting:
 
 
 @asynccontextmanager
-async def reader(folder: Path, fetcher: Counting) -> AsyncIterator[Reader]:
+async def reader(folder: Path, fetcher: Counting, share: Share | None = None) -> AsyncIterator[Reader]:
     store = PageStore(Place.of(str(folder)), "live", flush_seconds=0.01)
     await store.open()
     try:
-        yield Reader(store, fetcher)
+        yield Reader(store, fetcher, share=share)
     finally:
         await store.close()
+
+
+class Silent(Counting):
+    """A fetcher whose pages all time out, and the most that were under way at once."""
+
+    under_way = most = 0
+
+    async def page(self, address: NormalURL) -> Page:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await super().page(address)
+        self.under_way -= 1
+        return failed(address, "page_timeout", "not received in time")
 
 
 async def started(work: object) -> int:
@@ -104,3 +119,20 @@ async def test_one_piece_of_work_is_done_in_place() -> None:
 
     assert await started(together(said("a"))) == 0
     assert await together(said("a"), said("b")) == ["a", "b"]
+
+
+async def test_report_of_endless_pages_takes_its_share_only(tmp_path: Path) -> None:
+    """However many silent sites it cites: few at once, and no more than so many in all."""
+    silent = Silent(0.001)
+    async with reader(tmp_path, silent, Share(of_a_site=2, in_all=16)) as pages:
+        tools = CaseTools(None, pages, 0)  # type: ignore[arg-type]
+        sites = [normalise_url(f"https://s{n}.example/{m}") for n in range(100) for m in range(3)]
+        found = await asyncio.gather(*map(tools.page, sites))
+        assert silent.most == 16
+        reasons = Counter(page.reason for page in found)
+        assert reasons.keys() == {"page_timeout", "page_deferred"}
+        assert MOST_TIMEOUTS <= reasons["page_timeout"] < MOST_TIMEOUTS + 16
+        again = await asyncio.gather(*map(tools.page, sites))
+        assert [page.reason for page in again] == [page.reason for page in found]
+        other = await CaseTools(None, pages, 0).page(sites[-1])  # type: ignore[arg-type]
+        assert other.reason == "page_timeout"

@@ -1,7 +1,7 @@
 """The section `fetch:` of a configuration: where pages come from."""
 
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,13 @@ from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.urls import Allowed
 
 __all__ = ["FetchConfig"]
+
+
+class Share(NamedTuple):
+    """How many live pages a report may wait for at once, so that others come in between."""
+
+    of_a_site: int
+    in_all: int
 
 
 class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,9 +91,10 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return msgspec.structs.replace(self, limits=limits, patience_s=min(self.patience_s, seconds))
 
     @property
-    def share(self) -> int | None:
-        """How many pages of one live site a report may wait for at once, so that others come in between."""
-        return -(-self.limits.per_host // 2) if self.mode == "live" else None
+    def share(self) -> "Share | None":
+        """How much of what may be read at once a report may take."""
+        limits = self.limits
+        return Share(-(-limits.per_host // 2), -(-limits.in_flight // 4)) if self.mode == "live" else None
 
     @property
     def reachable(self) -> list[str]:

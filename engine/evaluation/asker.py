@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from adjudge.engine.config.fetch import Share
 from adjudge.engine.evaluation.gate import NOT_ASKED
 from adjudge.engine.store import JudgmentStore, PageStore
 from adjudge.engine.telemetry.metrics import Metrics
@@ -37,8 +38,8 @@ class Reader(PageSource):
 
     Without a fetcher, a page that is not stored is page_not_in_snapshot; pages_off where no page is read at all.
 
-    `share` is how many pages of one site a case may wait for at once. For `patience_s` seconds, it comes back to those
-    whose sites rest.
+    `share` is how many pages a case may wait for at once. For `patience_s` seconds, it comes back to those whose sites
+    rest.
 
     `source` is the store's. `from_store` and `from_fetcher` count the pages, `metrics` in detail. One event loop.
     """
@@ -48,7 +49,7 @@ class Reader(PageSource):
         store: PageStore,
         fetcher: Fetcher | None,
         metrics: Metrics | None = None,
-        share: int | None = None,
+        share: Share | None = None,
         patience_s: float = 0.0,
     ) -> None:
         self.share = share

@@ -131,6 +131,8 @@ def _code() -> str:
 
 A = TypeVar("A", bound=Answer)
 
+MOST_TIMEOUTS = 64
+"""Pages of one case that are waited for in vain: what it cites beyond them takes no more of the run's time."""
 _WAITING = 4  # times the window: cases that wait for sites; those beyond that are for the next run
 _AT_ONCE = 8  # pairs looked up together: their reports are read without a pause
 
@@ -186,6 +188,8 @@ class CaseTools(PageSource):
         self.judgments: dict[str, Usage] = {}
         self.pages: dict[str, None] = {}
         self._lines: dict[str, asyncio.Semaphore] = {}
+        self._all = None if reader.share is None else asyncio.Semaphore(reader.share.in_all)
+        self._timeouts = 0
         self.asked = 0
         self.answered = 0
 
@@ -223,8 +227,12 @@ class CaseTools(PageSource):
         return page
 
     async def _read(self, address: NormalURL) -> Page:
-        async with self._turn(address):
+        async with self._turn(address), self._all or nullcontext():
+            if self._timeouts >= MOST_TIMEOUTS:
+                why = f"not asked for: {MOST_TIMEOUTS} other pages of its report have timed out"
+                return failed(address, "page_deferred", why)
             page = await self._reader.page(address)
+        self._timeouts += page.reason == "page_timeout"
         self.deferred.note(address, page)
         return page
 
@@ -249,7 +257,7 @@ class CaseTools(PageSource):
         share = self._reader.share
         if share is None:
             return nullcontext()
-        return self._lines.setdefault(site_of(address), asyncio.Semaphore(share))
+        return self._lines.setdefault(site_of(address), asyncio.Semaphore(share.of_a_site))
 
 
 def usage_of(several: Iterable[CaseTools]) -> Usage:
