@@ -106,7 +106,7 @@ _LAST = f"[A]({MILL}), [B]({WEIGHTS})"
         (f"It rained.\n\nIt snowed.\n\nSources: {_LAST}\n\nIt was cold.\n", 2),
     ],
 )
-def test_last_line_of_sources_is_that_of_a_report_that_cites_nothing_else(text: str, found: int) -> None:
+def test_last_line_of_sources_is_that_of_an_uncited_report(text: str, found: int) -> None:
     assert len(parse(text).triplets) == found
 
 
