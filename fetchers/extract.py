@@ -11,7 +11,7 @@ from lxml import etree
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.fetchers.html import text_of
+from adjudge.fetchers.html import texts_of
 from adjudge.fetchers.office import office_kind, read_office
 from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extraction, Extractor, Unreadable
@@ -94,7 +94,7 @@ _DESCRIPTIONS = ("description", "og:description", "twitter:description", "dc.des
 
 
 def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
-    """Title, description and main text of `body`, whose Content-Type header is given. Raises Unreadable.
+    """Title, description and texts of `body`, whose Content-Type header is given. Raises Unreadable.
 
     A page without words is read, its text empty; a PDF without them is unreadable, and so is HTML whose shape would
     take parsers more than linear time (`fetchers/extract.py`).
@@ -116,14 +116,16 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     else:
         raise Unreadable("not HTML, PDF, XML, plain text or an Office file")
     title, description = _line(found.title)[:MAX_TITLE], _line(found.description)[:MAX_DESCRIPTION]
-    return Extraction(title, description, storable(found.text).strip())
+    text, beside = storable(found.text).strip(), storable(found.beside).strip()
+    return Extraction(title, description, text, beside=beside)
 
 
 def _html(source: str, extractor: Extractor) -> Extraction:
     if problem := excess(source):
         raise Unreadable(problem)
     title, description = _head(source)
-    return Extraction(title, description, text_of(source, extractor))
+    main, beside = texts_of(source, extractor)
+    return Extraction(title, description, main, beside=beside)
 
 
 def _head(source: str) -> tuple[str, str]:

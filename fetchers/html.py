@@ -1,17 +1,21 @@
 """From HTML to the text that a reader looks for on the page. Slow and untrusted: runs in worker processes only.
 
-Two readings are laid side by side. The body is what the page shows, less navigation, heads and feet. The main text is
-what trafilatura takes for the article; it knows best where an article begins and ends, and drops much of what stands
-within: figures, captions, fact boxes, times. So the text runs from the first line of the body that is of the main text
-to the last one, with the short stretches between them. Where the main text is a small part of the body, the page is
-no article, and the body is its text: lists, threads, shops. A page that calls itself an article may be one above far
-more comments.
+Two readings are laid side by side. The body is what the page shows, less navigation, heads and feet. The article is
+what trafilatura takes for it; it knows best where an article begins and ends, and drops much of what stands within:
+figures, captions, fact boxes, times. So the main text runs from the first line of the body that is of the article to
+the last one, with the short stretches between them. Where the article is a small part of the body, the page is none,
+and the body is its main text: lists, threads, shops. A page that calls itself an article may be one above far more
+comments.
+
+Beside the main text, a browser shows more: heads and feet, boxes, buttons, comments. That is a second text, of lines
+that the main text lacks. What leads to other pages (navigation), stands before the page (dialogs) or is not shown at
+all is in neither.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from resiliparse.extract.html2text import extract_plain_text
@@ -29,6 +33,14 @@ _AROUND = (
     *("footer:not(article footer)", "header:not(article header):not(main header)"),
 )
 _BESIDE = "aside:not(article aside)"
+# What a browser shows belongs to the page, but for this. What is hidden behind a tab or a heading has a role.
+_NEVER_SHOWN = (
+    *("nav", "select", "input", "textarea", "dialog:not([open])", "[role=navigation]", "[role=dialog]"),
+    "[hidden]:not([role])",
+    *(f'[style*="display:{space}none" i]:not([role])' for space in ("", " ")),
+    *(f'[style*="visibility:{space}hidden" i]' for space in ("", " ")),
+    *(f'[style*="{name}:{space}0" i]' for name in ("font-size", "opacity") for space in ("", " ")),
+)
 # Of the body; an article's main text is more. Those of pages that call themselves articles have comments below.
 _ARTICLE, _CALLED_ARTICLE = 0.5, 0.1
 _CALLS = re.compile(
@@ -40,9 +52,10 @@ _CALLS = re.compile(
 _SHORT = 2_000
 # A line is of the main text if so many of its pairs of words are in it, and it has so many words.
 _SAME, _ENOUGH = 0.7, 4
-# Words between two lines of the main text. More are a page's own affairs: teasers, offers, comments.
-_MOST_BETWEEN = 100
-_MOST_OUTSIDE = 30
+# Words between two lines of the article, and before and behind it. More are a page's own affairs: teasers, offers,
+# comments. Pages that call themselves articles have less within.
+_MOST_BETWEEN, _MOST_OUTSIDE = 100, 30
+_MOST_WITHIN_CALLED, _MOST_OUTSIDE_CALLED = 25, 10
 
 _WORD = re.compile(r"\w+")
 _TO_PREPARE = re.compile(r"<(?:sup|template|math)\b", re.I)
@@ -50,20 +63,37 @@ _TIME = re.compile(r"</?time(?:\s[^<>]*)?>", re.I)
 _BEFORE = 12
 
 
-def text_of(source: str, extractor: Extractor) -> str:
-    """The text of the page `source`, which `excess` finds harmless. "" if it has none."""
+class Texts(NamedTuple):
+    """The main text of a page, and the lines that a browser shows beside it. Both are "" if there are none."""
+
+    main: str
+    beside: str
+
+
+def texts_of(source: str, extractor: Extractor) -> Texts:
+    """The texts of the page `source`, which `excess` finds harmless."""
     source = _prepared(source)
     if extractor == "fast":
         source = _TIME.sub("", source)  # resiliparse takes what is in it for a byline
     page = HTMLTree.parse(source)
     body = _body(page)
     if extractor == "trafilatura" and len(source) <= MAX_FOR_TRAFILATURA:
-        main = _trafilatura(source)
-        least = _CALLED_ARTICLE if _CALLS.search(source) else _ARTICLE
-        text = _stretch(body, main) if len(main) >= least * len(body) else body
+        article = _trafilatura(source)
+        is_called = _CALLS.search(source) is not None
+        least = _CALLED_ARTICLE if is_called else _ARTICLE
+        main = _stretch(body, article, is_called) if len(article) >= least * len(body) else body
     else:
-        text = _fuller(_resiliparse(page, main_content=True), body)
-    return text or _stated(source)
+        main = _fuller(_resiliparse(page, main_content=True), body)
+    if not main:
+        return Texts(_stated(source), "")
+    return Texts(main, _others(_resiliparse(page, *_NEVER_SHOWN, form_fields=True), main))
+
+
+def _others(shown: str, main: str) -> str:
+    """The lines of `shown` that are not in `main`."""
+    lines = shown.split("\n")
+    shares = _shares(lines, main)
+    return "\n".join(line for line, share in zip(lines, shares, strict=True) if share < _SAME)
 
 
 def _prepared(source: str) -> str:
@@ -116,8 +146,11 @@ def _trafilatura(source: str) -> str:
     return trafilatura.extract(source) or ""
 
 
-def _stretch(body: str, main: str) -> str:
+def _stretch(body: str, main: str, is_called: bool) -> str:
     """The lines of `body` from the first to the last that are in `main`, and lines of `main` that are not in them."""
+    inside, outside = (
+        (_MOST_WITHIN_CALLED, _MOST_OUTSIDE_CALLED) if is_called else (_MOST_BETWEEN, _MOST_OUTSIDE)
+    )
     lines = body.split("\n")
     shares = _shares(lines, main)
     lengths = [len(line.split()) for line in lines]
@@ -130,7 +163,7 @@ def _stretch(body: str, main: str) -> str:
     for start, end in pairwise(edges):
         between = range(start + 1, end)
         new = sum(lengths[at] for at in between if shares[at] < 1)
-        most = _MOST_BETWEEN if start >= 0 and end < len(lines) else _MOST_OUTSIDE
+        most = inside if start >= 0 and end < len(lines) else outside
         kept += [lines[at] for at in between if new <= most or shares[at] >= _SAME]
         kept += lines[end : end + 1]
     told = main.split("\n")

@@ -477,6 +477,7 @@ def _read(url: NormalURL, document: _Document, found: Extraction) -> Page:
         title=found.title,
         description=found.description,
         text=found.text,
+        beside=found.beside,
         detail="rendered in a browser" if document.rendered else "",
         size=len(document.body.content),
     )

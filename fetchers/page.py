@@ -213,10 +213,18 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     description: str
     text: str
+    """The main text."""
     detail: str = ""
     """What happened, for people: at most 300 characters."""
     size: int = 0
     """Bytes of the body, after its content encoding was undone; 0 if the page failed."""
+    beside: str = ""
+    """What a browser shows beside the main text: lines that are not in it."""
+
+    @property
+    def visible(self) -> str:
+        """All that a browser shows: the main text, then what stands beside it."""
+        return f"{self.text}\n\n{self.beside}" if self.beside else self.text
 
 
 def failed(

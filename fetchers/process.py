@@ -53,7 +53,9 @@ LENGTH = struct.Struct(">I")
 
 
 class Extraction(msgspec.Struct, frozen=True, array_like=True):
-    """The plain text of a body, what it is (`fetchers/signs.py`) by which sign, and the address it leads to, if any."""
+    """The main text of a body and what a browser shows beside it, both plain; what the body is (`fetchers/signs.py`)
+    by which sign, and the address it leads to, if any.
+    """
 
     title: str
     description: str
@@ -61,6 +63,7 @@ class Extraction(msgspec.Struct, frozen=True, array_like=True):
     state: Literal["content", "wall", "missing", "teaser", "empty"] = "content"
     sign: str = ""
     onward: str = ""
+    beside: str = ""
 
 
 class Unreadable(ValueError):

@@ -29,6 +29,7 @@ from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storab
 
 INDEX = "index.jsonl"
 _RENDERED = ("<!DOCTYPE html>\n<meta charset=utf-8>\n<pre>", "</pre>\n")
+_BETWEEN = "</pre>\n<pre>"  # never in a text: its "<" are escaped
 
 
 class SnapshotError(ValueError):
@@ -56,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """Bytes of the body that was fetched, of a file that is `rendered`; else the file's own."""
     detail: str = ""
     rendered: bool = False
-    """The file is the page's extracted text in a frame (`render`), and is taken as it is."""
+    """The file is the page's extracted texts in a frame (`render`), and is taken as it is."""
 
 
 class RejectedEntry(NamedTuple):
@@ -125,7 +126,8 @@ class SnapshotFetcher(Fetcher):
         if len(body) > most:
             return _frame(url, entry, TooLarge(most))
         if entry.rendered:
-            return msgspec.structs.replace(_frame(url, entry), text=unrender(body))
+            text, beside = unrender(body)
+            return msgspec.structs.replace(_frame(url, entry), text=text, beside=beside)
         digest = entry.sha256 or hashlib.sha256(body).hexdigest()
         known = msgspec.structs.replace(entry, content_type=header, sha256=digest)
         try:
@@ -139,6 +141,7 @@ class SnapshotFetcher(Fetcher):
             title=entry.title or found.title,
             description=entry.description or found.description,
             text=found.text,
+            beside=found.beside,
             size=len(body),
         )
 
@@ -190,14 +193,15 @@ def write_pages(pages: Iterable[Page], folder: str | Path) -> None:
             continue
         file = f"p{number:06d}.html" if page.status == "read" else None
         if file is not None:
-            (root / file).write_bytes(render(page.text))
+            (root / file).write_bytes(render(page.text, page.beside))
         entries.append(entry_of(page, file))
     write_index(root, entries)
 
 
 def entry_of(page: Page, file: str | None = None) -> Entry:
-    """All of `page` but its text, which `file` holds as `render` writes it."""
-    fields = {name: getattr(page, name) for name in Page.__struct_fields__ if name not in ("status", "text")}
+    """All of `page` but its texts, which `file` holds as `render` writes them."""
+    left_out = ("status", "text", "beside")
+    fields = {name: getattr(page, name) for name in Page.__struct_fields__ if name not in left_out}
     return Entry(file=file, rendered=file is not None, **fields)
 
 
@@ -206,15 +210,17 @@ def write_index(folder: Path, entries: Iterable[Entry]) -> None:
     write_whole(folder / INDEX, b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
 
 
-def render(text: str) -> bytes:
-    """Extracted text as an HTML file that a browser shows and `unrender` takes back exactly."""
-    return html.escape(text).join(_RENDERED).encode()
+def render(text: str, beside: str = "") -> bytes:
+    """Main text and what stands beside it as an HTML file that a browser shows and `unrender` takes back exactly."""
+    texts = [text, beside] if beside else [text]
+    return _BETWEEN.join(map(html.escape, texts)).join(_RENDERED).encode()
 
 
-def unrender(body: bytes) -> str:
-    """The text of a file that `render` made."""
-    text = body.decode("utf-8", "replace")
-    return html.unescape(text.removeprefix(_RENDERED[0]).removesuffix(_RENDERED[1]))
+def unrender(body: bytes) -> tuple[str, str]:
+    """The main text of a file that `render` made, and what stands beside it."""
+    whole = body.decode("utf-8", "replace").removeprefix(_RENDERED[0]).removesuffix(_RENDERED[1])
+    text, _, beside = whole.partition(_BETWEEN)
+    return html.unescape(text), html.unescape(beside)
 
 
 def read_index(folder: Path) -> tuple[dict[NormalURL, Entry], list[RejectedEntry]]:

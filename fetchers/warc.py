@@ -1,8 +1,8 @@
 """Pages as a WARC file, the format of web archives, and the pages of any WARC file as a snapshot folder.
 
-Only extracted text was kept of fetched pages, so every page read is a `conversion` record of plain text, and every page
-has a `metadata` record of type PAGE, its entry of the snapshot's index as JSON. Other readers see the texts;
-`unpack_warc` restores every field.
+Only extracted texts were kept of fetched pages, so every page read is a `conversion` record of its main text, and every
+page has a `metadata` record of type PAGE: as JSON, its entry of the snapshot's index and what stands beside the main
+text. Other readers see the main texts; `unpack_warc` restores every field.
 """
 
 import io
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 PAGE = "application/vnd.adjudge.page+json"
 MAX_PAGES = 1_000_000
+
+
+class _Described(Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An entry of the index, and what the page shows beside its main text."""
+
+    beside: str = ""
+
+
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -49,7 +57,8 @@ def write_warc(pages: Iterable[Page], path: str | Path) -> None:
                     writer, "conversion", page, page.text.encode(), "text/plain; charset=utf-8", headers
                 )
                 headers["WARC-Refers-To"] = text.rec_headers.get_header("WARC-Record-ID")
-            _write(writer, "metadata", page, msgspec.json.encode(entry_of(page)), PAGE, headers)
+            described = _Described(**msgspec.structs.asdict(entry_of(page)), beside=page.beside)
+            _write(writer, "metadata", page, msgspec.json.encode(described), PAGE, headers)
 
 
 def _write(
@@ -123,17 +132,18 @@ class _Unpacking:
 
     def _described(self, record: "Record", text: "Record | None") -> None:
         try:
-            entry = msgspec.json.decode(record.body or b"", type=Entry)
-            url = normalise_url(entry.url)
+            described = msgspec.json.decode(record.body or b"", type=_Described)
+            url = normalise_url(described.url)
         except (msgspec.MsgspecError, MalformedURL, RecursionError, UnicodeDecodeError) as error:
             raise SnapshotError(f"{record.uri[:200]!r}: not the description of a page ({error})") from error
         if url in self.entries:
             return
         file = None
         if text is not None and text.body is not None:
-            file = self._kept(render(text.body.decode("utf-8", "replace")), ".html")
-        elif entry.reason is None:
+            file = self._kept(render(text.body.decode("utf-8", "replace"), described.beside), ".html")
+        elif described.reason is None:
             raise SnapshotError(f"{url}: its text is missing or longer than {self._max_bytes:,} bytes")
+        entry = Entry(**{name: getattr(described, name) for name in Entry.__struct_fields__})
         self.entries[url] = msgspec.structs.replace(entry, file=file, rendered=file is not None)
 
     def _plain(self, text: "Record") -> None:

@@ -39,6 +39,7 @@ PAGES = [
     ),
     page_of("https://example.com/c", content_type="", description="", final_url="https://example.com/d"),
     page_of("https://example.com/e", content_type="application/pdf", fetched_at=0.125),
+    page_of("https://example.com/f", beside="A box </pre>\n<pre> & a foot\n\nof two lines"),
 ]
 
 

@@ -44,4 +44,5 @@ def test_a_folder_of_pages_is_measured_by_kind(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parent.parent)
     rows = {row.name: row.ours for row in msgspec.json.decode(done.stdout, type=list[Row])}
     assert rows["article: recall"] == 1.0 and rows["collection: sentences lost"] == 0.0
+    assert rows["article: sentences lost, visible too"] == 0.0
     assert not [name for name in rows if name.startswith("forum")]

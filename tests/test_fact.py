@@ -524,6 +524,71 @@ async def test_long_page_is_shown_in_parts_and_evidence_says_so() -> None:
     assert card.evidence[0].outcome.words == f"supported ({PAGE_CHARS} of {len(long.text)} characters shown)"
 
 
+BOX = "In figures: 38 trams cross the bridge."
+BESIDE = {**PAGES, A: msgspec.structs.replace(PAGES[A], beside=BOX)}
+
+
+def finds(what: str) -> Callable[[Question[Any]], Any]:
+    """A judge that finds statements with "quiet" in pages that hold `what`, and those with "cheap" anywhere."""
+
+    def judge(question: Question[Any]) -> Any:
+        if not isinstance(question, Backed):
+            return opinion(question)
+        known = ("cheap", "quiet") if what in question.context["page"] else ("cheap",)
+        return verdicts(
+            *(
+                "supported" if any(word in one for word in known) else verdict(one)
+                for one in question.statements
+            )
+        )
+
+    return judge
+
+
+async def test_what_the_main_text_lacks_is_asked_once_more() -> None:
+    card, tools = await run(judge=finds(BOX), pages=BESIDE)
+    near(card, pairs=4, supported=2, unsupported=1, unknown=1)
+    first, second = (
+        question
+        for question in tools.questions
+        if isinstance(question, Backed) and A in question.context["page"]
+    )
+    assert (len(first.statements), first.context["page"]) == (2, PAGES[A].text)
+    assert second.statements == ("Trams are quiet in the night.",)
+    assert PAGES[A].text in second.context["page"] and BOX in second.context["page"]
+    line = next(one for one in card.evidence if one.url == A and "quiet" in one.what)
+    assert line.outcome.words == "supported (beside the page's main text)"
+    near((await run(pages=BESIDE))[0], **COUNTS)
+
+
+async def test_no_second_question_where_nothing_stands_beside() -> None:
+    for pages, asked in (
+        (PAGES, 3),
+        ({**PAGES, A: msgspec.structs.replace(PAGES[A], beside=" \n")}, 3),
+        (BESIDE, 4),
+    ):
+        _, tools = await run(pages=pages)
+        assert sum(isinstance(question, Backed) for question in tools.questions) == asked
+
+
+async def test_unanswered_second_question_leaves_its_pair_open() -> None:
+    def judge(question: Question[Any]) -> Any:
+        failing = isinstance(question, Backed) and BOX in question.context["page"]
+        return "judge_unavailable" if failing else opinion(question)
+
+    card, _ = await run(judge=judge, pages=BESIDE)
+    near(card, supported=1, unscored=1)
+    assert (card.bounds["supported"].low, card.bounds["supported"].high) == (1, 2)
+
+
+async def test_copies_beside_the_main_text_are_an_echo() -> None:
+    said = "Trams on the hill line were heated by a small stove under the seat of the driver in winter"
+    text = f"{said} [1].\n\n## References\n[1] One. {A}\n"
+    copied = msgspec.structs.replace(page(A, "Read on."), beside=f"{said}.")
+    card, _ = await run(case(text), judge=lambda asked: verdicts("supported"), pages={A: copied})
+    near(card, c_acc=1, c_acc_distinct=0, echoes=1)
+
+
 def windowed(characters: int) -> Callable[[Question[Any]], Any]:
     """A judge whose window holds pages of at most `characters` characters."""
 

@@ -104,6 +104,38 @@ def test_article_above_many_comments_is_read_without_them(called: str) -> None:
     assert "word9of9" in text(other.encode())
 
 
+@pytest.mark.parametrize("extractor", EXTRACTORS)
+def test_what_is_shown_beside_the_main_text_is_kept(extractor: Extractor) -> None:
+    around = (
+        "<header><p>The office is closed on 9 May.</p></header>",
+        "<aside><p>In figures: 1,204 books stand here.</p></aside>",
+        "<form><button>How do I join the library?</button><input type=hidden value=token7></form>",
+        "<footer><p>Founded by the county in 1887.</p></footer>",
+    )
+    never = (
+        "<nav><a href=/><p>Other towns have 77 books.</p></a></nav>",
+        "<p hidden>Hidden: 78 books.</p><p style='color:red; display: none'>Unseen: 79 books.</p>",
+        "<p style='font-size:0'>Tiny: 80 books.</p><template><p>Inert: 81 books.</p></template>",
+        "<div role=dialog><p>We use 82 cookies.</p></div>",
+    )
+    page = article("").decode().replace("<body>", "<body>" + "".join((*around, *never)))
+    found = extract(page.encode(), HTML, extractor)
+    beside = " ".join(found.beside.split())
+    for said in ("closed on 9 May", "1,204 books", "How do I join the library?", "county in 1887"):
+        assert said in found.text or said in beside
+    assert "1,204 books" in beside
+    assert not [n for n in (77, 78, 79, 80, 81, 82) if str(n) in beside] and "token7" not in beside
+    assert "level 3" in found.text and "level 3" not in beside
+
+
+def test_panels_that_are_shown_on_a_click_are_kept() -> None:
+    tabs = (
+        "<div role=tabpanel hidden style='display:none'><p>After 900 cycles they kept 83.5 percent.</p></div>"
+    )
+    found = extract(article(tabs), HTML, "trafilatura")
+    assert "83.5 percent" in f"{found.text} {found.beside}"
+
+
 def test_correction_at_the_end_is_kept() -> None:
     assert "not in May" in text(
         article("", "<footer><p>Correction: it ended in June, not in May.</p></footer>")

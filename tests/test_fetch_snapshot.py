@@ -167,12 +167,12 @@ async def test_pages_are_read_back_from_html_files(tmp_path: Path) -> None:
     malformed = page_of("nonsense", status="failed", reason="citation_malformed", text="")
     write_pages([*PAGES, malformed], tmp_path)
     assert await pages_of(tmp_path) == PAGES
-    assert len(list(tmp_path.glob("*.html"))) == 3
+    assert len(list(tmp_path.glob("*.html"))) == 4
 
 
-@given(st.text())
-def test_rendered_text_round_trips(text: str) -> None:
-    assert unrender(render(text)) == text
+@given(st.text(), st.text())
+def test_rendered_texts_round_trip(text: str, beside: str) -> None:
+    assert unrender(render(text, beside)) == (text, beside)
 
 
 def test_link_that_appears_after_the_check_is_not_followed(tmp_path: Path) -> None:

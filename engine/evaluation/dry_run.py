@@ -30,6 +30,7 @@ from adjudge.scoring.contract.reasons import CAUSES
 A = TypeVar("A", bound=Answer)
 
 ASSUMED_PAGE_CHARS = 8_000
+_ASSUMED_BESIDE = 1_500  # characters that a page shows beside its main text
 _ANSWER_SHARE = 0.3
 
 
@@ -234,7 +235,7 @@ class ReadOnlyPages(PageStore):
 
 
 class AssumingReader(Reader):
-    """Reads what is available, and assumes a page of ordinary length for the rest."""
+    """Reads what is available, and assumes a page of ordinary length for the rest, which must be asked about twice."""
 
     def __init__(self, store: PageStore, fetcher: Fetcher | None, assume: bool) -> None:
         super().__init__(store, fetcher)
@@ -250,7 +251,8 @@ class AssumingReader(Reader):
             return page
         self.assumed.add(page.url)
         text = f"{page.url} ".ljust(ASSUMED_PAGE_CHARS, ".")
-        return msgspec.structs.replace(page, status="read", reason=None, text=text)
+        beside = "." * _ASSUMED_BESIDE
+        return msgspec.structs.replace(page, status="read", reason=None, text=text, beside=beside)
 
 
 def words_of(question: Question[A]) -> str:

@@ -45,9 +45,14 @@ class PageRow(msgspec.Struct, frozen=True, gc=False):
     description: Text
     """The page's own description of itself."""
     text: Text
-    """The text that was extracted from the page, which is what a judge is shown."""
+    """The main text that was extracted from the page, which a judge is shown first."""
     detail: Text
     """What happened, for people: at most 300 characters."""
+    beside: Annotated[str | None, pa.string()]
+    """What a browser shows beside the main text; a statement that the main text does not support is asked of it too.
+
+    Null in older stores.
+    """
     size: Annotated[int | None, pa.int64()]
     """Bytes of the body; 0 if the page failed, null in the oldest stores."""
     written_at: Time
@@ -108,6 +113,7 @@ class PageStore(Table[PageRow]):
             text=row.text,
             detail=row.detail,
             size=row.size or 0,
+            beside=row.beside or "",
         )
 
     def put(self, url: str, page: Page) -> None:
@@ -125,7 +131,8 @@ class PageStore(Table[PageRow]):
             description=page.description,
             text=page.text,
             detail=page.detail,
+            beside=page.beside,
             size=page.size,
             written_at=round(page.fetched_at * 1e6),
         )
-        self._parts.put(row, 400 + len(page.text))
+        self._parts.put(row, 400 + len(page.text) + len(page.beside))

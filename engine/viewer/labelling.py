@@ -250,7 +250,7 @@ async def _page(run: OpenRun, item: Item) -> str:
         return ""
     _, pages = await run.stores()
     page = await pages.get(item.line.url)
-    return "" if page is None else page.text
+    return "" if page is None else page.visible
 
 
 MAX_NOTE = 2_000

@@ -293,7 +293,7 @@ class Pair(msgspec.Struct, frozen=True):
     verdict: Verdict | None
     reason: Reason | None = None
     judgment: str = ""
-    shown: str = ""  # how much of the page was shown, if not all
+    shown: str = ""  # which part of the page was shown, if not all
     unique: bool = True
     seen: Seen | None = None
 
@@ -530,14 +530,13 @@ async def _check(group: Group, report: Runs, language: str, tools: Tools) -> tup
     if isinstance(page, Missing):
         return tuple(Pair(fact, group.url, None, page.reason) for fact in statements)
     seen = Seen.of(page.final_url, page.text, report)
+    if page.beside and report.is_echo(page.visible):
+        seen = msgspec.structs.replace(seen, is_echo=True)
     batches = [statements[at : at + MAX_STATEMENTS] for at in range(0, len(statements), MAX_STATEMENTS)]
     answered = await together(*(back(tools, page, batch, language) for batch in batches))
-    found = []
-    for batch, (judgment, shown) in zip(batches, answered, strict=True):
-        for key, fact in zip(numbered(len(batch)), batch, strict=True):
-            verdict = judgment.answer.items[key] if judgment.answer else None
-            reason = None if judgment.answer else judgment.reason or "judge_unparseable"
-            found.append(Pair(fact, page.url, verdict, reason, judgment.key.hex(), shown, seen=seen))
+    found: list[Pair] = []
+    for batch, backings in zip(batches, answered, strict=True):
+        found += [Pair(fact, page.url, *one, seen=seen) for fact, one in zip(batch, backings, strict=True)]
     return tuple(found)
 
 

@@ -17,16 +17,17 @@ The other questions are about one page: which statements repeat each other, and 
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from adjudge.fetchers.page import Page
-from adjudge.judges import Answer, Context, Judgment, Question, numbered
+from adjudge.judges import Answer, Context, Question, numbered
 from adjudge.judges.lexical import has_content, passages, remembered
 from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
+from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Missing, first_missing
 from adjudge.scoring.text.accounted import addresses
 from adjudge.scoring.text.aside import aside, storable
@@ -35,10 +36,21 @@ from adjudge.scoring.text.citation_marks import Labels, Mark, author_year, cut, 
 from adjudge.scoring.text.citations import Citations, Passage, Triplet, parse, url_key
 from adjudge.scoring.text.cleaning import without_lists
 from adjudge.scoring.text.markup import plain
-from adjudge.scoring.text.relevance import relevant_chunks
+from adjudge.scoring.text.relevance import BETWEEN, relevant_chunks
 from adjudge.scoring.text.sentences import marked, tidy
 
-__all__ = ["PAGE_CHARS", "Backed", "CitedBy", "Repeats", "Verdict", "back", "distinct", "excerpt", "extract"]
+__all__ = [
+    "PAGE_CHARS",
+    "Backed",
+    "Backing",
+    "CitedBy",
+    "Repeats",
+    "Verdict",
+    "back",
+    "distinct",
+    "excerpt",
+    "extract",
+]
 
 SECTION_CHARS = 60_000
 SENTENCES = 8
@@ -379,31 +391,69 @@ class Backed(Question[Verdicts], frozen=True, kw_only=True):
         return Verdicts(items=dict(zip(numbered(self.count), verdicts, strict=True)))
 
 
-async def back(
-    tools: Tools, page: Page, statements: tuple[str, ...], language: str
-) -> tuple[Judgment[Verdicts], str]:
-    """The verdicts of `page` on `statements`, and how much of it was shown, "" for all.
+class Backing(NamedTuple):
+    """What a page says to a statement, or why that is not known; `shown` says which part of it, "" for all."""
+
+    verdict: Verdict | None
+    reason: Reason | None
+    judgment: str
+    shown: str
+
+
+async def back(tools: Tools, page: Page, statements: tuple[str, ...], language: str) -> list[Backing]:
+    """What `page` says to each of `statements`, at most 20.
+
+    Those that its main text does not support are asked once more, together, with the best passages of all that a
+    browser shows, if it shows more. Whatever is not supported there either is what the main text says it is.
+    """
+    found = await _asked(tools, page, statements, language)
+    again = [place for place, one in enumerate(found) if one.verdict in ("unsupported", "unknown")]
+    if not page.beside.strip() or not again:
+        return found
+    asked = tuple(statements[place] for place in again)
+    for place, more in zip(again, await _asked(tools, page, asked, language, visible=True), strict=True):
+        if more.verdict == "supported":
+            found[place] = more._replace(shown="beside the page's main text")
+        elif more.verdict is None or found[place].verdict == "unknown":
+            found[place] = more
+    return found
+
+
+async def _asked(
+    tools: Tools, page: Page, statements: tuple[str, ...], language: str, *, visible: bool = False
+) -> list[Backing]:
+    """What one question says to each of `statements`.
 
     A question that does not fit the judge's window is asked with half as much of the page, down to one chunk: which
     chunks, the page and the statements alone decide.
     """
-    chunks = min(-(-len(page.text) // _CHUNK), _MAX_CHUNKS)
+    longest = max(len(page.text), len(page.beside)) if visible else len(page.text)
+    chunks = min(-(-longest // _CHUNK), _MAX_CHUNKS // 2 if visible else _MAX_CHUNKS)
     while True:
-        context = excerpt(page, statements, chunks)
+        context = excerpt(page, statements, chunks, visible=visible)
         judgment = await tools.ask(Backed(context=context, language=language, statements=statements))
         if judgment.reason != "context_overflow" or chunks <= 1:
             break
         chunks //= 2
-    shown = chunks * _CHUNK
-    return judgment, f"{shown} of {len(page.text)} characters shown" if shown < len(page.text) else ""
+    part = f"{chunks * _CHUNK} of {longest} characters shown" if chunks * _CHUNK < longest else ""
+    if judgment.answer is None:
+        reason = judgment.reason or "judge_unparseable"
+        return [Backing(None, reason, judgment.key.hex(), part)] * len(statements)
+    verdicts = map(judgment.answer.items.__getitem__, numbered(len(statements)))
+    return [Backing(verdict, None, judgment.key.hex(), part) for verdict in verdicts]
 
 
-def excerpt(page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS) -> Context:
-    """The part of `page` shown with `statements`: title, description and text.
+def excerpt(
+    page: Page, statements: Sequence[str], chunks: int = _MAX_CHUNKS, *, visible: bool = False
+) -> Context:
+    """The part of `page` shown with `statements`: title, description and main text.
 
-    A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best.
+    A longer text is shown as its `chunks` chunks of 1,500 characters that fit the statements best. If all that is
+    `visible` is to be shown, as many of what stands beside the main text follow.
     """
-    text = relevant_chunks(page.text, "\n".join(statements), chunks, _CHUNK)
+    wanted = "\n".join(statements)
+    texts = (page.text, page.beside) if visible else (page.text,)
+    text = BETWEEN.join(relevant_chunks(one, wanted, chunks, _CHUNK) for one in texts)
     return _page_shown(text, page.title[:500], page.description[:2_000])
 
 

@@ -7,7 +7,8 @@ from adjudge.judges.lexical import remembered, terms
 
 _KEPT_CHARS = 2_000_000  # of the texts whose chunks are kept
 _K1, _B = 1.5, 0.75
-_BETWEEN = "\n[...]\n"
+BETWEEN = "\n[...]\n"
+"""What stands between chunks that do not follow each other."""
 
 
 def relevant_chunks(text: str, query: str, count: int = 5, size: int = 500) -> str:
@@ -20,7 +21,7 @@ def relevant_chunks(text: str, query: str, count: int = 5, size: int = 500) -> s
     index = _index(text, size)
     wanted = set(terms(query))
     best = sorted(range(len(index.chunks)), key=lambda place: (-index.score(place, wanted), place))[:count]
-    return _BETWEEN.join(index.chunks[place] for place in sorted(best))
+    return BETWEEN.join(index.chunks[place] for place in sorted(best))
 
 
 def chunks_for(text: str, queries: tuple[str, ...]) -> tuple[str, ...]:

@@ -271,7 +271,7 @@ async def _source(run: OpenRun, frame: Frame, line: Line, query: EvidenceQuery) 
     if page is None:
         return Markup(render("page_text.html.jinja", __package__, page=None))
     try:
-        window = await aside(nearest, storable(page.text), storable(line.what))
+        window = await aside(nearest, storable(page.visible), storable(line.what))
     except Unread:
         window = None
     return page_text(page, query.part, "evidence", query, window, whole=frame.sources)
@@ -286,10 +286,11 @@ def page_text(
     *,
     whole: bool = True,
 ) -> Markup:
-    """A page's facts and text, `window` marked; the first part shown is the one that holds it.
+    """A page's facts and all its text, `window` marked; the first part shown is the one that holds it.
 
     Unless `whole`, no more of the text than `window` and a few words around it.
     """
+    page = msgspec.structs.replace(page, text=page.visible, beside="")
     if not whole:
         page, window = _passage(page, window)
     if window is not None and part == 1:
