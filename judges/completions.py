@@ -58,6 +58,7 @@ class _UserMessage(msgspec.Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _EIGHTHS = (8, 6, 4, 2, 1)
 
 
@@ -78,6 +79,7 @@ class Requests:
         thinking_tokens: int,
         added: Mapping[str, Any] = MappingProxyType({}),
         omitted: Collection[str] = (),
+        streamed: bool = False,
     ) -> None:
         self._book = book
         self._secret = secret
@@ -86,6 +88,7 @@ class Requests:
         self._thinking_tokens = thinking_tokens
         self._added = dict(added)
         self._omitted = frozenset(omitted)
+        self._streamed = _STREAMED if streamed else {}
         self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], Form] = {}
         self.manner = Manner("words" if "response_format" in self._omitted else "json_schema")
 
@@ -198,7 +201,7 @@ class Requests:
 
     def _encoded(self, body: dict[str, Any]) -> bytes:
         kept = {name: value for name, value in body.items() if name not in self._omitted}
-        return _ENCODER.encode(kept | self._added)
+        return _ENCODER.encode(kept | self._streamed | self._added)
 
 
 def _form(question: Question[A], shown: Schema, wanted: Schema, budgets: tuple[int, int], least: int) -> Form:

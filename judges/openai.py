@@ -528,6 +528,7 @@ class OpenAIJudge:
             thinking_tokens=thinking_tokens,
             added=config.request,
             omitted=config.omit,
+            streamed=config.stream,
         )
         self._has_answered = False
         self._constrains = self._requests.constrains  # as far as is known
@@ -688,18 +689,28 @@ class OpenAIJudge:
         return read_reply(question, text, found.finish_reason, found.usage, received.seconds, found.refusal)
 
     def _name(self, served: str) -> None:
-        """Warn, once for each, of answers by a model that is neither the one asked for nor the one that was tried."""
+        """Warn, once for each, of answers by a model that is neither the one asked for nor the one that was tried.
+
+        Raises JudgeError where that is an error.
+        """
         if (
             not served
             or len(self._served) > _MOST_SERVED
             or any(_is_same(served, one) for one in self._served)
         ):
             return
+        other = self._server.redacted(served)
+        if self._config.strict_identity:
+            raise JudgeError(
+                f"{self._server.where}: an answer comes from {other}, not from {self._config.model} "
+                "(strict_identity); serve that model alone, or name the other one in judge: model",
+                "wrong_model",
+            )
         self._served.add(served)
         _log.warning(
             "%s: answers come from %s too, not only from %s; scores of different judges do not compare",
             self._server.where,
-            self._server.redacted(served),
+            other,
             self._config.model,
         )
 

@@ -388,6 +388,8 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     - `max_context` is the most tokens that prompt and answer may need, if less than the server's own limit.
     - `media` are the kinds (image, audio, video) that the model takes.
     - `request` is added to every request, and what `omit` names is left out.
+    - With `stream`, replies are asked for as events.
+    - With `strict_identity`, an answer by another model than the one that was tried is an error.
     - With `free_text`, the probe asks for no schema: what is asked in a benchmark's own words has none.
     """
 
@@ -409,6 +411,8 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     media: tuple[str, ...] = ()
     request: Mapping[str, Any] = {}
     omit: tuple[Omitted, ...] = ()
+    stream: bool = False
+    strict_identity: bool = False
     free_text: bool = False
 
 

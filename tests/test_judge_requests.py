@@ -101,6 +101,43 @@ async def test_omitted_schema_is_asked_for_in_words(tmp_path):
     assert verdict.is_good, verdict.line
 
 
+async def streaming(mock: MockOpenAI, call: Call) -> web.StreamResponse:
+    """A server that gives events alone."""
+    body = sent(call)
+    if body.get("stream") is not True or body.get("stream_options") != {"include_usage": True}:
+        return refused(400, "Only streaming is possible with this model.")
+    said = call.answer()
+    chunks = [{"choices": [{"index": 0, "delta": {"content": one}}]} for one in (said[:9], said[9:])]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    usage = {"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 9}}
+    events = [json.dumps({"model": "mock", **one}) for one in (*chunks, end, usage)]
+    text = "".join(f"data: {one}\n\n" for one in (*events, "[DONE]"))
+    return web.Response(text=text, content_type="text/event-stream")
+
+
+async def test_answers_are_streamed_where_that_is_wanted(tmp_path, capsys):
+    async with MockOpenAI(fault=streaming) as mock:
+        config = world(tmp_path, systems=1, tasks=1, judge=judged(mock.url, stream=True))
+        code, out, _ = await asyncio.to_thread(run, capsys, "evaluate", config)
+        assert code == 0 and "10 asked" in out
+    (effort,) = json.loads((tmp_path / "run/run.json").read_text())["effort"].values()
+    assert (effort["prompt_tokens"], effort["completion_tokens"]) == (700, 90)
+    assert fingerprint(stream=True, strict_identity=True) == fingerprint()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_another_model_ends_a_run_that_wants_one(tmp_path, capsys, strict: bool):
+    async def switching(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+        return completion(call.answer(), model="mock-2-mini") if mock.calls > 3 else None
+
+    async with MockOpenAI(fault=switching) as mock:
+        judge = judged(mock.url, strict_identity=strict, max_in_flight=1)
+        config = world(tmp_path, systems=1, tasks=1, judge=judge)
+        code, _, error = await asyncio.to_thread(run, capsys, "evaluate", config)
+    assert code == (1 if strict else 0)
+    assert "mock-2-mini" in error and ("(strict_identity)" in error) == strict
+
+
 def fingerprint(**options: object) -> tuple[str, str]:
     identity = make_judge(
         msgspec.convert(judged("http://h/v1", **options), JudgeConfig), PromptBook()

@@ -79,6 +79,10 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Added to the body of every request."""
     omit: list[Omitted] = []
     """Left out of every request, for servers that refuse it."""
+    stream: bool = False
+    """Whether answers are sent as events, for servers that demand it and gateways that cut long waits."""
+    strict_identity: bool = False
+    """Whether a run ends where another model answers than the one that was tried."""
     requests_per_minute: Count | None = None
     """Most requests a minute."""
     tokens_per_minute: Count | None = None
@@ -127,9 +131,11 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 raise ValueError(
                     f"headers: the value of {name} belongs into the environment; write {{env: VARIABLE}} for it"
                 )
-        if (self.request or self.omit or self.headers) and self.backend != "openai":
+        sends = self.request or self.omit or self.headers or self.stream or self.strict_identity
+        if sends and self.backend != "openai":
             raise ValueError(
-                "request:, omit: and headers: need backend openai, which sends requests; leave them out"
+                "request:, omit:, headers:, stream: and strict_identity: need backend openai, which sends requests; "
+                "leave them out"
             )
 
     @property

@@ -262,6 +262,8 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) 
         headers=config.headers,
         request=config.request,
         omit=tuple(config.omit),
+        stream=config.stream,
+        strict_identity=config.strict_identity,
         free_text=free_text,
     )
 
