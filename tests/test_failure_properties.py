@@ -342,6 +342,9 @@ def test_page_that_a_report_chose_counts_in_every_figure(
             assert now <= was + 1e-9
             assert (bounds.low or 0.0) <= now + 1e-9
             assert bounds.high is None or was <= bounds.high + 1e-9, "what it could have been"
+    formula = Formula(RewardConfig(), [protocol])
+    paid, still = (formula.value({protocol.name: card}, {}).value for card in (before, after))
+    assert paid is None or (still is not None and still <= paid + 1e-9)
     if protocol.name == "fact" and before.scores["c_acc"] is not None:
         limited = {url: data.draw(st.sampled_from(CHOSEN)) for url in lost}
         assert reward_of(after) <= reward_of(before)

@@ -109,6 +109,39 @@ def test_bounds_hold_what_full_answers_give(world: tuple[int, Rows, Rows, str], 
             assert row.bound_high is None or row.bound_high >= value - 1e-9
 
 
+@settings(max_examples=40)
+@given(worlds(), st.integers(1, 3))
+def test_sending_every_report_again_changes_no_number(world: tuple[int, Rows, Rows, str], times: int) -> None:
+    """The same reports as further samples are no more of anything: not of the number, its bounds, or coverage."""
+    tasks, _, after, system = world
+    again = {
+        (name, task, sample + 10 * time): row
+        for (name, task, sample), row in after.items()
+        if name == system
+        for time in range(times + 1)
+    }
+    was = {(name, row.system): row for name, _, row in every(board(after, tasks))}
+    for name, _, row in every(board({**after, **again}, tasks)):
+        old = was[name, row.system]
+        for one in ("value", "bound_low", "bound_high", "as_published", "coverage", "rank"):
+            assert getattr(row, one) == pytest.approx(getattr(old, one), abs=1e-12), (name, one)
+
+
+@settings(max_examples=40)
+@given(worlds(), st.sampled_from(["aaron", "zulu", "Baker ", "baker2"]))
+def test_another_name_changes_no_number(world: tuple[int, Rows, Rows, str], new: str) -> None:
+    tasks, _, after, system = world
+    named = {name: new if name == system else name for name in SYSTEMS}
+    made = msgspec.structs.replace(record(tasks), systems=[*named.values()])
+    rows = {(named[name], task, sample): row for (name, task, sample), row in after.items()}
+    was = {(name, row.system): row for name, _, row in every(board(after, tasks))}
+    found = {(name, row.system): row for name, _, row in every(leaderboard_of([made], flat(rows), Few()))}
+    for (name, old), row in was.items():
+        same = found[name, named[old]]
+        for one in ("value", "bound_low", "bound_high", "as_published", "coverage", "rank", "tier"):
+            assert getattr(same, one) == pytest.approx(getattr(row, one), abs=1e-9), (name, one)
+
+
 def test_system_below_coverage_is_listed_underneath_unranked() -> None:
     found = simple({"able": [1.0] * 18, "baker": [0.5] * 20, "charlie": [0.4] * 19 + [None]})
     assert ranks(found) == {"baker": 1.0, "charlie": 2.0, "able": None}
