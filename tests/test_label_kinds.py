@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.engine.commands.agreement import labels_table
 from adjudge.engine.runs.items import Item
+from adjudge.engine.statistics.by_people import ByPeople
+from adjudge.engine.statistics.labels import with_labels
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.dr3_eval.dr3 import DR3
@@ -13,6 +16,7 @@ from adjudge.scoring.drmi_bench.drmi import DrMi
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.labelled import example
+from tests.worlds import lines
 
 # The metric that a protocol's labels count in; none where no metric is a share of them.
 COUNTED = {
@@ -81,3 +85,27 @@ def test_lines_are_read_as_labels_by_their_fields(protocol, line, label, value) 
     found = protocol.labelled(Evidence(**{"what": "x", **line}))
     assert (found and found.label) == label
     assert (found and found.value) == (value if value is None else pytest.approx(value))
+
+
+def test_figures_by_peoples_verdicts_stand_beside_the_judges(tmp_path: Path) -> None:
+    """Of answers that list titles or names: those whose every match is labelled, and no others."""
+    run = example("livedrbench", tmp_path)
+    items = list(run.items)
+
+    def found(labels: dict[str, str]) -> dict[str, ByPeople]:
+        file = lines(
+            tmp_path / "labels.jsonl", [{"item": one, "label": said} for one, said in labels.items()]
+        )
+        return {one.metric: one for row in with_labels(run.folder, file) for one in row.by_people}
+
+    same = found({one.id: one.labelled.label for one in items})
+    assert same.keys() == {"precision", "recall", "f1"}
+    assert all(one.people == pytest.approx(one.judge) and one.n_reports > 1 for one in same.values())
+    none = found({one.id: "no" for one in items})
+    assert all(one.people == 0.0 and one.judge == same[name].judge > 0 for name, one in none.items())
+    tasks = {name for name, task in run.record.tasks.items() if task.domain in ("entities", "prior-art")}
+    first = next(one for one in items if one.task_id in tasks)
+    fewer = found({one.id: one.labelled.label for one in items if one is not first})
+    assert fewer["f1"].n_reports == same["f1"].n_reports - 1
+    said = labels_table(with_labels(run.folder, tmp_path / "labels.jsonl")).said
+    assert any(one.startswith("livedr.precision by people's verdicts ") for one in said)

@@ -97,6 +97,16 @@ def test_entities_are_matched_in_order_without_replacement() -> None:
     assert {line.outcome.words for line in card.evidence} == {"Bob", "no match", "Ann"}
 
 
+@pytest.mark.parametrize(
+    ("labels", "right"), [(["yes", "no", "yes"], 2), (["no"] * 4, 0), (["yes"] * 4, 3), ([], 0)]
+)
+def test_peoples_labels_give_the_figures_of_a_list(labels: list[str], right: int) -> None:
+    case = case_of("entities", [["Ann", "Bob", "Cy"]], [["bob", "Zed", "Bob", "ann"]])
+    found = LiveDR.by_labels(case, labels)
+    assert found == pytest.approx({"precision": right / 4, "recall": right / 3, "f1": 2 * right / 7})
+    assert LiveDR.by_labels(case_of("flights", [{"id": "X1"}], [{"id": "X1"}]), ["yes"]) == {}
+
+
 def test_question_is_skipped_when_nothing_remains() -> None:
     card, tools = score(case_of("entities", [["Ann"]], [["Ann", "Ann", "Bob"]]))
     assert len(tools.questions) == 1

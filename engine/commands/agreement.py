@@ -205,6 +205,11 @@ def labels_table(found: Iterable[LabelAgreement]) -> Table:
             "without a majority of raters": row.n_tied,
         }
         said += [f"{row.name}: left out: {count:,} {why}" for why, count in counts.items() if count]
+        said += [
+            f"{one.protocol}.{one.metric} by people's verdicts {one.people:.3f}, by the judge's {one.judge:.3f}: over "
+            f"{plural(one.n_reports, 'report')} whose every verdict is labelled"
+            for one in row.by_people
+        ]
         if row.left_out:
             said.append(f"left out, because the run does not have it: {row.left_out}")
         if row.alpha_judge is not None:

@@ -20,6 +20,7 @@ from adjudge.engine.runs.items import Label, Stratum, read_labels, stratum_sizes
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import figure
+from adjudge.engine.statistics.by_people import ByPeople, by_people
 from adjudge.scoring.contract.scorecard import Outcome
 from adjudge.scoring.kernels.agreement.human_consistency import krippendorffs_alpha, wilson
 
@@ -34,7 +35,7 @@ _ASIDE = re.compile(r"(?:(-?\d[\d.]{0,20}) of |(\w[\w-]{0,40}) \().*", re.DOTALL
 class Given(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict of the judge ("" where it gave none) with people's labels of it, by rater.
 
-    `stratum` is what it was drawn from, None if the labels name it by its words.
+    `item` is its id and `stratum` what it was drawn from; "" and None if the labels name it by its words.
     """
 
     protocol: str
@@ -43,6 +44,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     stratum: Stratum | None
     labels: dict[str, str]
+    item: str = ""
 
 
 class GivenLabels(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,7 @@ def _by_item(run: Run, file: Path, labels: Numbered) -> tuple[list[Given], Count
             verdict=item.labelled.label,
             stratum=item.stratum,
             labels={},
+            item=item.id,
         )
         given.setdefault(item.id, one).labels[label.rater] = said
     return list(given.values()), stratum_sizes(items.values()), absent
@@ -226,7 +229,7 @@ class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     with the effective number of items. `alpha` is Krippendorff's among the raters (nominal; None without two),
     `alpha_judge` that of the raters and the judge together, both of the labelled items as they are. Left out are
     `n_unscored` items without the judge's verdict, `n_tied` without a majority of raters, and labels of what the run
-    does not have, the first of them in `left_out`.
+    does not have, the first of them in `left_out`. `by_people` has the metrics that the labels give.
     """
 
     protocol: str
@@ -245,6 +248,7 @@ class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     n_verdicts: int = 0
     alpha_judge: float | None = None
     groups: tuple[LabelGroup, ...] = ()
+    by_people: tuple[ByPeople, ...] = ()
 
     @property
     def name(self) -> str:
@@ -271,12 +275,19 @@ def with_labels(run: str | Path, file: str | Path) -> list[LabelAgreement]:
     opened = Run.open(run)
     found = labels_given(opened, Path(file))
     kinds = sorted({(one.protocol, one.kind) for one in found.given})
+    said = {
+        one.item: label for one in found.given if one.item and (label := _majority([*one.labels.values()]))
+    }
+    figures = by_people(opened, said)
     return [
-        _agreement(
-            opened.record,
-            [one for one in found.given if (one.protocol, one.kind) == (protocol, kind)],
-            found.sizes,
-            found.left_out,
+        msgspec.structs.replace(
+            _agreement(
+                opened.record,
+                [one for one in found.given if (one.protocol, one.kind) == (protocol, kind)],
+                found.sizes,
+                found.left_out,
+            ),
+            by_people=tuple(one for one in figures if (one.protocol, one.kind) == (protocol, kind)),
         )
         for protocol, kind in kinds
     ]

@@ -3,10 +3,12 @@
 Several protocols share the kinds of labels here.
 """
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Evidence
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "GivesLabels",
     "LabelKind",
     "Labelled",
+    "ScoresLabels",
     "labelled_points",
 ]
 
@@ -65,6 +68,22 @@ class GivesLabels(Protocol):
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:
         """The label of a line of evidence; None for a line that has none of this kind."""
+        ...
+
+
+@runtime_checkable
+class ScoresLabels(GivesLabels, Protocol):
+    """A protocol with metrics that follow from labels, though they are no shares of them.
+
+    `by_labels` needs no options of the protocol.
+    """
+
+    @staticmethod
+    def by_labels(case: Case, labels: Sequence[str]) -> dict[str, float]:
+        """The metrics of a report by labels of all its lines that can be labelled; none where more decides.
+
+        Raises GoldError.
+        """
         ...
 
 

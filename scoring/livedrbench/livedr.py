@@ -38,6 +38,7 @@ from adjudge.scoring.livedrbench.claims import (
     Comparison,
     Forest,
     Nested,
+    given_answer,
     match_in_order,
     match_nested,
     named,
@@ -318,6 +319,19 @@ class LiveDR(LiveDRProtocol, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Whether a claim matches a reference; grades of fields and labels of steps are none."""
         kind = line.outcome.kind
         return Labelled.of(MATCH, MATCHED[kind]) if kind in MATCHED else None
+
+    @staticmethod
+    def by_labels(case: Case, labels: Sequence[str]) -> dict[str, float]:
+        """Precision, recall and F1 of an answer that lists titles or names; other categories grade fields too."""
+        gold, answer = case.gold(LiveDR.name, Gold), given_answer(case.report)
+        if gold.category not in ("prior-art", "entities") or answer is None:
+            return {}
+        truth = gold.truth()
+        predicted = sum(len(rows(slot) or []) for slot in slots(answer, [list] * len(truth)))
+        expected = sum(map(len, truth))
+        right = min(sum(label == MATCHED["matched"] for label in labels), predicted, expected)
+        found = Overlap.counted(right, predicted, expected)
+        return {name: getattr(found, name) for name in _NAMES}
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """`metrics` without those of fields and of traces that there are not. Raises GoldError."""
