@@ -18,6 +18,7 @@ from adjudge.scoring.text.thoughts import parted
         ("It is red.\n\n<tool_call>{}</tool_call>\n", "It is red."),
         ("<think>a</think>\nIt is\n<think>b</think>\nred.", "It is\n\nred."),
         ("<think>\nnever ends", ""),
+        ("<search>red</search>\n<information>It is blue.</information>\nIt is red.", "It is red."),
     ],
 )
 def test_thoughts_are_no_part_of_the_report(text, report):

@@ -3,8 +3,9 @@
     [env.taskset.task.rewards.adjudge]
     fn = "adjudge.engine.adapters.verifiers:reward"
 
-with ADJUDGE_REWARDS set. verifiers looks up judge ids inside its own package, so a judge cannot be plugged in from
-here. A failed reward raises: the trace then has the error, and None as its reward.
+with ADJUDGE_REWARDS set. In a `Rubric` of releases before 0.4, `Rubric(funcs=[group_reward])` scores whole groups,
+whose rollouts can then be compared with each other. verifiers looks up judge ids inside its own package, so a judge
+cannot be plugged in from here. A failed reward raises: the trace then has the error, and None as its reward.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +13,18 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.adapters.source import Source, number, open_source, rollout, seconds
+from adjudge.engine.adapters.source import (
+    Source,
+    number,
+    numbers,
+    open_source,
+    rollout,
+    seconds,
+    unswallowed,
+)
 from adjudge.engine.rewards.reward import NAMES
 
-__all__ = ["reward"]
+__all__ = ["group_reward", "reward"]
 
 
 async def reward(task: Any, trace: Any, *, source: Source = None, deadline: float | None = None) -> float:
@@ -33,6 +42,27 @@ async def reward(task: Any, trace: Any, *, source: Source = None, deadline: floa
     trace.info["adjudge"] = {"reason": found.reason, "parts": msgspec.to_builtins(found.parts)}
     trace.record_metrics({name: value for name, value in found.scores.items() if value is not None})
     return number(found)
+
+
+async def group_reward(
+    states: Sequence[Any], *, source: Source = None, deadline: float | None = None
+) -> list[float]:
+    """The rewards of the rollouts of one prompt, in one call; what each is judged by is in its `info`.
+
+    verifiers makes 0 of an Exception here: a failed reward is a TrainingStop, unless ADJUDGE_ON_FAILURE is
+    `group_mean`, which leaves advantages as they are, or a number.
+    """
+    with unswallowed():
+        items = [
+            rollout(
+                state["completion"],
+                prompt=state["prompt"],
+                row=state.get("info") or {},
+                truncated=bool(state.get("is_truncated")),
+            )
+            for state in states
+        ]
+        return numbers(items, await open_source(source).score(items, deadline=seconds(deadline)))
 
 
 def _said(trace: Any) -> str | Sequence[Mapping[str, Any]]:

@@ -19,7 +19,7 @@ from adjudge.fetchers.page import PageReason
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import ASKED_FOR, CAUSES, Reason, ReportReason
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
-from adjudge.scoring.text.thoughts import THOUGHTS
+from adjudge.scoring.text.thoughts import CALLS, RESULTS, THOUGHTS
 
 __all__ = [
     "LAST_STEP",
@@ -121,37 +121,9 @@ class ReportRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     thinking: tuple[Tag, ...] = THOUGHTS
     """Tags of what the policy thinks."""
-    calls: tuple[Tag, ...] = (
-        "tool_call",
-        "tool_calls",
-        "toolcall",
-        "call_tool",
-        "function_call",
-        "function_calls",
-        "function",
-        "tool_use",
-        "use_mcp_tool",
-        "search",
-        "execute_ipython",
-        "execute_bash",
-        "execute_browse",
-    )
+    calls: tuple[Tag, ...] = CALLS
     """Tags of its calls of tools."""
-    results: tuple[Tag, ...] = (
-        "tool_response",
-        "tool_result",
-        "tool_results",
-        "tool_output",
-        "function_response",
-        "function_result",
-        "function_results",
-        "observation",
-        "information",
-        "result",
-        "search_result",
-        "search_results",
-        "documents",
-    )
+    results: tuple[Tag, ...] = RESULTS
     """Tags of what tools return; what stands before a result belongs to an earlier turn."""
     between: tuple[Marker, Marker] | None = None
     """Only what stands between these two markers, the last time they occur."""

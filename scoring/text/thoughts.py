@@ -6,20 +6,43 @@ mentions.
 
 import re
 
-__all__ = ["THOUGHTS", "parted"]
+__all__ = ["CALLS", "RESULTS", "THOUGHTS", "parted"]
 
 THOUGHTS = ("think", "thinking", "thought", "reasoning")
 """The tags of what a model thinks."""
-_TOOLS = (
+CALLS = (
     "tool_call",
     "tool_calls",
+    "toolcall",
+    "call_tool",
+    "function_call",
+    "function_calls",
+    "function",
+    "tool_use",
+    "use_mcp_tool",
+    "search",
+    "execute_ipython",
+    "execute_bash",
+    "execute_browse",
+)
+"""The tags of its calls of tools."""
+RESULTS = (
     "tool_response",
     "tool_result",
     "tool_results",
     "tool_output",
-    "function_call",
+    "function_response",
+    "function_result",
+    "function_results",
+    "observation",
+    "information",
+    "result",
+    "search_result",
+    "search_results",
+    "documents",
 )
-_TAG = re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *_TOOLS))})>", re.IGNORECASE)
+"""The tags of what tools return."""
+_TAG = re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *CALLS, *RESULTS))})>", re.IGNORECASE)
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 _BEFORE = 20
 

@@ -141,3 +141,34 @@ def test_older_release_finds_the_task_by_its_prompt(good):
     page = block("verifiers", "python").replace(URL, good)
     command = [sys.executable, "-c", page + OLDER, older, PROMPT, TEXT]
     assert subprocess.check_output(command, env=environment, text=True).strip() == "0.8"
+
+
+GROUP = """
+import asyncio, sys, verifiers
+assert verifiers.__file__.startswith(sys.argv[1])
+
+def state(text):
+    reply = [{"role": "assistant", "content": text}]
+    return vf.State(input={"prompt": [{"role": "user", "content": "?"}], "info": {"task_id": sys.argv[4]}},
+                    completion=reply, is_truncated=False, trajectory=[])
+
+states = [state(text) for text in (sys.argv[2], sys.argv[3], sys.argv[2])]
+try:
+    asyncio.run(rubric.score_group(states))
+    print(*(f"{one['reward']:.2f} {one['advantage']:.2f}" for one in states))
+except BaseException as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [("1", "0.80 0.27 0.00 -0.53 0.80 0.27"), ("nobody", "TrainingStop no reward: task_unknown")],
+    ids=["scored", "failed"],
+)
+def test_older_release_scores_whole_groups(task, said, good):
+    older = str(Path(sys.prefix) / "older")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((older, *sys.path)), REWARDS: good}
+    command = [sys.executable, "-c", block("verifiers", "python", 1) + GROUP, older, TEXT, "Nothing.", task]
+    found = subprocess.check_output(command, env=environment, text=True, stderr=subprocess.DEVNULL)
+    assert found.splitlines()[-1].startswith(said)
