@@ -25,9 +25,10 @@ _SLOWEST = 4.0  # seconds between two requests to a site that answers some of th
 _LONG_WAITS = 3  # refusals in a row that ask for more than we wait: it is not one page that is refused
 _LONGEST = 8.0  # seconds between two attempts at one page
 _BACKOFF = 0.25  # seconds, doubled for each attempt: after a failure that is no refusal
-_TIMEOUTS = 5  # one after the other, without an answer in between
+_TIMEOUTS = 3  # one after the other, without an answer in between
 REST = 2.0
-"""Seconds until a site that is given up because requests time out is tried once more."""
+"""Seconds until a site that is given up because requests time out is tried once more; doubled for each further one."""
+_LONGEST_REST = 16.0
 
 
 class Turn:
@@ -193,8 +194,12 @@ class _Site:
             self._timed_out_at = self.clock()
             self._timeouts += 1
         if self._timeouts >= _TIMEOUTS:
-            self._rests_until = max(self._rests_until, self.clock() + REST)
+            self._rests_until = max(self._rests_until, self.clock() + self._rest)
             self._give_up()
+
+    @property
+    def _rest(self) -> float:
+        return min(REST * 2.0 ** min(self._timeouts - _TIMEOUTS, 9), _LONGEST_REST)
 
     @property
     def _between(self) -> float:
