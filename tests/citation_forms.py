@@ -169,6 +169,9 @@ BESIDE = {
         "| Place | Finding |\n|---|---|\n| River | {said} |\n\n*Source:< [A work]({url})>*\n"
     ),
     "column of links": _blocks("| Finding | Link |\n|---|---|\n| {said} |< [Works]({url})> |\n"),
+    "column of links without a rule": _blocks(
+        "| Place | Finding | Link |\n| River | {said} |< The works {url}> |\n"
+    ),
     "card with a linked title": _blocks("**A work** (<[link]({url}) >)\n- {said}.\n"),
     "card with an address in its first item": _blocks("**A work**\n<- URL: [{url}]({url})\n>- {said}.\n"),
     "card below a heading": _blocks("### A work of note\n\n<Link: {url}  \n>\n* {said}.\n"),

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from adjudge.engine.formats import input_files
 from adjudge.engine.formats.dataset import Dataset, FormatError, Given, load_dataset
+from adjudge.scoring.text.accounted import account
 from tests.layouts import PROMPTS, Row, drb, lines, own
 
 TEXT = '# Report\n\nIt took "41 d", as 5 < 7 [register](https://r.example/1).\n\n- The wall, über 52 汉字; it stands.'
@@ -114,6 +115,115 @@ def test_usual_names_are_taken_for_their_fields(data: st.DataObject, tmp_path: P
     (tmp_path / name).write_bytes(TABLES[name](rows))
     dataset = read(tmp_path, name)
     assert not dataset.rejected and found(dataset) == EVERY
+
+
+SAID = "Ferries run daily. Größe is 40 m."
+AT, PAGE, OTHER = 18, "https://ferry.example/1", "https://ferry.example/2"
+ANNOTATION = {"type": "url_citation", "url": PAGE, "title": "Ferries", "start_index": 0, "end_index": AT}
+ANSWERS: dict[str, dict[str, object]] = {
+    "responses": {
+        "id": "resp_1",
+        "output": [
+            {"type": "reasoning", "summary": []},
+            {
+                "type": "message",
+                "content": [{"type": "output_text", "text": SAID, "annotations": [ANNOTATION]}],
+            },
+        ],
+    },
+    "chat": {
+        "choices": [
+            {
+                "message": {
+                    "content": SAID,
+                    "annotations": [{"type": "url_citation", "url_citation": ANNOTATION}],
+                }
+            }
+        ]
+    },
+    "messages": {
+        "content": [
+            {"type": "text", "text": SAID[:AT], "citations": [{"url": PAGE, "cited_text": "daily"}]},
+            {"type": "text", "text": SAID[AT:]},
+        ]
+    },
+    "gemini": {
+        "candidates": [
+            {
+                "content": {"parts": [{"text": SAID[:9]}, {"text": SAID[9:]}]},
+                "groundingMetadata": {
+                    "groundingChunks": [{"web": {"uri": OTHER}}, {"web": {"uri": PAGE, "title": "Ferries"}}],
+                    "groundingSupports": [
+                        {"segment": {"endIndex": len(SAID[:AT].encode())}, "groundingChunkIndices": [1, 9]}
+                    ],
+                },
+            }
+        ]
+    },
+    "annotated": {"text": SAID, "annotations": [ANNOTATION]},
+    "numbered": {"text": SAID.replace(".", " [1].", 1), "citations": [PAGE, OTHER]},
+    "searched": {"answer": SAID.replace(".", " [2].", 1), "search_results": [{"url": OTHER}, {"url": PAGE}]},
+    "labelled": {
+        "answer": SAID.replace(".", " [7].", 1),
+        "references": [{"citation_number": 7, "link": PAGE, "name": "Ferries"}],
+    },
+}
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_citations_apart_from_the_text_are_kept(form: str, nested: bool, tmp_path: Path) -> None:
+    row = {"task_id": "1", "system": "a"} | ({"response": ANSWERS[form]} if nested else ANSWERS[form])
+    if nested and ("text" in ANSWERS[form] or "answer" in ANSWERS[form]):
+        row = {"task_id": "1", "system": "a", **ANSWERS[form]}
+    (tmp_path / "r.jsonl").write_text(json.dumps(row, ensure_ascii=False))
+    dataset = read(tmp_path, "r.jsonl")
+    assert not dataset.rejected
+    (report,) = [one.load() for one in dataset.reports]
+    (pair,) = account(report.text, report.citations).pairs
+    assert pair.statement.startswith("Ferries run daily") and pair.url == PAGE
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_storm_folder_is_one_report_with_its_pages(packed: bool, tmp_path: Path) -> None:
+    index = {"url_to_unified_index": {PAGE: 3}, "url_to_info": {PAGE: {"title": "Ferries", "snippets": []}}}
+    files = {
+        "storm/1/storm_gen_article_polished.txt": b"Ferries run daily[3].",
+        "storm/1/url_to_info.json": json.dumps(index).encode(),
+    }
+    if packed:
+        (tmp_path / "r.zip").write_bytes(zipped(files))
+    for name, body in files.items() if not packed else ():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(body)
+    dataset = read(tmp_path, "r.zip" if packed else "storm/*/storm_gen_article_polished.txt")
+    (located,) = dataset.reports
+    assert (located.system, located.task_id) == ("storm", "1")
+    report = located.load()
+    assert [pair.url for pair in account(report.text, report.citations).pairs] == [PAGE]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "It is.", "citations": [{"url": "a.md"}], "sources": [PAGE]},
+        {"text": "It is.", "output": [{"content": 3}], "choices": [[]], "candidates": [{}]},
+        {
+            "text": "It is.",
+            "annotations": [None, 3, {"url": 4}],
+            "references": ["no address"],
+            "sources": "x",
+        },
+        {
+            "text": "It is.",
+            "candidates": [{"content": {"parts": [{}]}, "groundingMetadata": {"groundingSupports": [3]}}],
+        },
+    ],
+)
+def test_what_has_no_known_form_leaves_the_text(row: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps({"task_id": "1", "system": "a", **row}))
+    dataset = read(tmp_path, "r.jsonl")
+    assert [one.load().text for one in dataset.reports] == ["It is."]
 
 
 def test_fields_name_any_columns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from adjudge.engine.errors import nearest
 from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.records import Raws, Record
+from adjudge.engine.formats.responses import hand_over, may_hand_over
 from adjudge.scoring.contract.case import Task
 
 __all__ = ["TASKS_COLUMNS", "Columns", "Prompts", "question_in", "renamed", "report_in"]
@@ -79,18 +80,24 @@ class Columns(Generic[K]):
         fields = msgspec.structs.fields(kind)  # type: ignore[arg-type]
         self._columns = {field.name: field.encode_name for field in fields}
         self._required = {field.name for field in fields if field.required}
+        self._hands = {
+            "text",
+            "citations",
+        } <= self._columns.keys()  # whether reports have citations of their own
         self._decoder = msgspec.json.Decoder(kind)
         self._lax = msgspec.json.Decoder(kind, strict=False)
         self._file, self._tasks = file, tasks
 
-    def text_of(self, text: str) -> bytes:
-        """A row that is only a text."""
-        return msgspec.json.encode({self._columns["text"]: text})
+    def text_of(self, text: str, citations: Sequence[Mapping[str, str]] = ()) -> bytes:
+        """A row that is only a text, and what was cited apart from it."""
+        cited = {self._columns["citations"]: citations} if citations and self._hands else {}
+        return msgspec.json.encode({self._columns["text"]: text} | cited)
 
     def row(self, record: Record) -> tuple[str, K]:
         """The system that the file is named after or says, and the row. Raises ValueError and MsgspecError."""
         record.raw.decode()  # the decoder does not validate raw JSON within a row
-        if record.line and not (self._file.fields or record.is_text or record.task):
+        handed = self._hands and may_hand_over(record.raw)
+        if record.line and not (self._file.fields or record.is_text or record.task or handed):
             try:
                 return self._file.stem, self._decoder.decode(record.raw)
             except msgspec.ValidationError:
@@ -107,6 +114,8 @@ class Columns(Generic[K]):
             _typed(row, self._columns)
         if record.task:
             row.setdefault(self._columns["task_id"], _raw(record.task))
+        if self._hands:
+            hand_over(row, self._columns["text"], self._columns["citations"], _TEXT)
         if "text" in self._required and self._columns["text"] not in row:
             self._guess("text", row, [name for name in _TEXT if _is_text(row.get(name))])
         if "task_id" in self._required:

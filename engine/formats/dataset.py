@@ -20,6 +20,7 @@ from adjudge.engine.formats.input_files import DOCUMENTS, KINDS, TABLES, Given, 
 from adjudge.engine.formats.records import UNREADABLE, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.report_documents import read_report
+from adjudge.engine.formats.responses import index_of_storm
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, Report, Task
 
@@ -260,7 +261,8 @@ def located(
             return made(Record(1, lines.readline()))
 
     def document() -> Report:
-        return made(Record(0, columns.text_of(read_report(file))))
+        cited = index_of_storm(file.index.read()) if file.index else []
+        return made(Record(0, columns.text_of(read_report(file), cited)))
 
     if file.suffix in DOCUMENTS:
         try:

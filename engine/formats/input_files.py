@@ -31,6 +31,21 @@ KINDS = ", ".join([*sorted(TABLES), *sorted(DOCUMENTS), "or a .zip of these"])
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|__MACOSX/)")
 
 
+# What STORM leaves beside its article.
+_STORM = frozenset(
+    {
+        "url_to_info.json",
+        "conversation_log.json",
+        "direct_gen_outline.txt",
+        "llm_call_history.jsonl",
+        "raw_search_results.json",
+        "run_config.json",
+        "storm_gen_article.txt",
+        "storm_gen_outline.txt",
+    }
+)
+
+
 class Unopened(ValueError):
     """A file that cannot be opened or unpacked; the message says why, without its name."""
 
@@ -78,10 +93,27 @@ class InputFile:
         """Its name, without `.gz`."""
         return self._plain.name
 
+    @functools.cached_property
+    def index(self) -> "InputFile | None":
+        """The index of the pages that an article of STORM cites, beside it."""
+        if self.suffix != ".txt" or not self.name.startswith("storm_gen_article"):
+            return None
+        beside = self._whole.with_name("url_to_info.json")
+        if not self.member:
+            return InputFile(Path(beside)) if Path(beside).is_file() else None
+        member = str(PurePath(self.member).with_name(beside.name))
+        with zipfile.ZipFile(self.path) as archive:
+            return InputFile(self.path, member) if member in archive.namelist() else None
+
+    @property
+    def _named(self) -> PurePath:
+        """What says whose report a document is, and on which task: itself, or the folder that STORM makes for it."""
+        return self._plain if self.index is None else self._plain.parent
+
     @property
     def stem(self) -> str:
         """Its name without what says its kind."""
-        return self._plain.stem
+        return self._named.stem if self.index is None else self._named.name
 
     @property
     def suffix(self) -> str:
@@ -91,7 +123,7 @@ class InputFile:
     @property
     def folder(self) -> str:
         """The name of the folder that it is in, or of the archive, without `.zip`."""
-        parent = self._plain.parent
+        parent = self._named.parent
         return parent.stem if parent == self.path.absolute() else parent.name
 
     @property
@@ -172,7 +204,7 @@ def _inside(path: Path, fields: Mapping[str, str]) -> Iterator[InputFile]:
     else:
         yield InputFile(path, "", fields)
         return
-    kept = [file for file in files if file.suffix in TABLES | DOCUMENTS]
+    kept = [file for file in files if file.suffix in TABLES | DOCUMENTS and file.name not in _STORM]
     if not kept:
         raise FormatError(f"reports: {path}: a {kind} without reports; they are read from {KINDS}")
     yield from kept

@@ -648,6 +648,9 @@ class _Body:
         self._fresh = self._fresh or self._kind != "row"
         row = marked(text, self._sources.labels)
         raw, cells = row.raw, row.cells()
+        # A first row without a rule below, as documents have it, names the columns if one of them holds sources.
+        unnamed = self._fresh and not any(self._header) and not row.marks and len(cells) > 1
+        heads = heads or (unnamed and any(_names_column(cell.fact) for cell in cells))
         if heads:
             self._header = [cell.fact for cell in cells]
         if heads or not row.states_something:
