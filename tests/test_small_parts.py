@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.engine.store import JudgmentStore, Place, compaction, footers
+from adjudge.engine.store import JudgmentStore, Place, ScorecardStore, compaction, footers
 from adjudge.engine.store.compaction import MANY, merge_small
 from adjudge.engine.store.journal import live_parts, read_catalog
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.part import Part
 from adjudge.engine.store.place import OPEN_FILES, housekeeping
+from adjudge.engine.store.scorecards import KeptCards, score_table
 from adjudge.engine.store.upkeep import compact, contents
+from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.scorecard import Scorecard
 from tests.stores import QUESTION, judgment, opened, parts
 
 MOST = 64  # descriptors of a store
@@ -128,6 +131,22 @@ async def test_leftovers_of_many_short_runs_are_merged_by_the_next(tmp_path):
         judgment(1),
         judgment(2),
     ]
+
+
+async def test_looking_up_scorecards_rewrites_none(tmp_path):
+    place = Place.of(str(tmp_path))
+    case = Case(task=Task(id="1", prompt="p"), report=Report(task_id="1", system="s", text="t"))
+    store = ScorecardStore(place, "run")
+    store.put(Scorecard.of("race", case, {"overall": 0.5}), 1)
+    await store.close()
+    (part,) = (tmp_path / "scores").glob("*.parquet")
+    for one in range(2 * MANY):
+        os.link(part, part.with_name(f"{one:020d}-{one:016x}-000000.parquet"))
+    kept = KeptCards(place)
+    await kept.open()
+    await kept.close()
+    assert len(score_table(place, "run")) == 2 * MANY + 1
+    assert len(live_parts(place / "scores")) == 2 * MANY + 1
 
 
 async def test_merging_leaves_a_store_alone_that_somebody_rewrites(tmp_path):

@@ -369,7 +369,8 @@ class Writer(Generic[R]):
                 self._begin_flush()
 
     def _begin_merge(self) -> None:
-        if self._unmerged >= MANY and (self._merging is None or self._merging.done()):
+        # One that wrote nothing may know but some of the columns: see `KeptCards`.
+        if self.written and self._unmerged >= MANY and (self._merging is None or self._merging.done()):
             self._unmerged = 0
             self._merging = asyncio.ensure_future(asyncio.to_thread(self._merge))
 
