@@ -13,8 +13,8 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from ray.exceptions import RayActorError
@@ -28,7 +28,7 @@ from adjudge.engine.cluster.workers import Backing, cpus_of_cluster
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import ClusterError
 from adjudge.engine.evaluation.budget import Spent
-from adjudge.engine.evaluation.evaluator import Counts
+from adjudge.engine.evaluation.evaluator import Counts, Scored
 from adjudge.engine.evaluation.gate import Check, Patience
 from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import Family, Metrics
@@ -247,7 +247,13 @@ class Cluster:
             self._background.begin(self._keep(slots))
         await self._background.until(self._opened)
 
-    async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
+    async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[Scored, None]:
+        """What `run` gives. Whether the store had it is not sent along."""
+        async with aclosing(self.run(cases)) as cards:
+            async for card in cards:
+                yield Scored(card, False)
+
+    async def run(self, cases: Iterable[Case]) -> AsyncGenerator[Scorecard, None]:
         """The scorecards of `cases`, each once everything it rests on is written. Engine-fatal errors propagate."""
         self._work = work = Work(cases, self._protocols)
         for name in self._roster.members:

@@ -293,8 +293,8 @@ async def _score_all(
     await scorecards.open()  # what cannot be read at the end is said before anything is asked
     try:
         for cases in batches:
-            async for card in evaluator.run(cases):
-                await scorecards.keep(card, time.time_ns() // 1000)
+            async for card, is_stored in evaluator.scored(cases):
+                await scorecards.keep(card, time.time_ns() // 1000, is_stored)
                 made += 1
                 unscored += card.status == "unscored"
                 note(card, evaluator.metrics)

@@ -6,8 +6,8 @@ Scorecards that need not be made again: everything that decided them is as it wa
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import cache
 from importlib.metadata import version
 from itertools import islice
@@ -135,6 +135,13 @@ MOST_TIMEOUTS = 64
 """Pages of one case that are waited for in vain: what it cites beyond them takes no more of the run's time."""
 _WAITING = 4  # times the window: cases that wait for sites; those beyond that are for the next run
 _AT_ONCE = 8  # pairs looked up together: their reports are read without a pause
+
+
+class Scored(NamedTuple):
+    """A scorecard, and whether it was read from the store."""
+
+    card: Scorecard
+    is_stored: bool
 
 
 class _Pair(NamedTuple):
@@ -415,18 +422,24 @@ class Evaluator:
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
+        async with aclosing(self.scored(cases)) as found:
+            async for one in found:
+                yield one.card
+
+    async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[Scored, None]:
+        """What `run` gives, and whether the store had it."""
         pairs = (self._pair(case, protocol) for case in cases for protocol in self.protocols_of(case))
-        done: asyncio.Queue[Scorecard | None] = asyncio.Queue(self._window)
+        done: asyncio.Queue[Scored | None] = asyncio.Queue(self._window)
         scoring = asyncio.ensure_future(self._score_all(pairs, done))
         try:
-            while (card := await done.get()) is not None:
-                yield card
+            while (one := await done.get()) is not None:
+                yield one
             await scoring
         finally:
             scoring.cancel()
             await asyncio.gather(scoring, return_exceptions=True)
 
-    async def _score_all(self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scorecard | None]") -> None:
+    async def _score_all(self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scored | None]") -> None:
         """Put the scorecards of `pairs`, and None behind them or as soon as one has failed; then raise that failure."""
         new = self._new(pairs, done)
         waiting: set[asyncio.Task[None]] = set()
@@ -442,7 +455,7 @@ class Evaluator:
             await asyncio.gather(*workers, *waiting, return_exceptions=True)
 
     async def _new(
-        self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scorecard | None]"
+        self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scored | None]"
     ) -> AsyncIterator[_Pair]:
         """Those of `pairs` whose scorecards are still to be made. What the store has is put."""
         while some := list(islice(pairs, _AT_ONCE)):
@@ -450,13 +463,13 @@ class Evaluator:
                 if card is None:
                     yield pair
                 else:
-                    await done.put(card)
+                    await done.put(Scored(card, True))
             await asyncio.sleep(0)  # others come in between, however much the store has
 
     async def _work(
         self,
         new: AsyncIterator[_Pair],
-        done: "asyncio.Queue[Scorecard | None]",
+        done: "asyncio.Queue[Scored | None]",
         waiting: set[asyncio.Task[None]],
     ) -> None:
         """Put the scorecards of `new`. Cases that wait for sites go on by themselves, as tasks in `waiting`."""
@@ -465,7 +478,7 @@ class Evaluator:
             while await tools.come_back():
                 async with self._turns:
                     card = await self._made(pair, tools)
-            await done.put(card)
+            await done.put(Scored(card, False))
 
         def landed(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and task.exception() is None:
@@ -480,7 +493,7 @@ class Evaluator:
                 waiting.add(task)
                 task.add_done_callback(landed)
             else:
-                await done.put(card)
+                await done.put(Scored(card, False))
 
     async def _next(self, new: AsyncIterator[_Pair]) -> _Pair | None:
         async with self._beginning:  # one a turn of the loop: a report is read without a pause

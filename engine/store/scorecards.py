@@ -159,9 +159,15 @@ class ScorecardStore(Table[ScorecardRow]):
         finally:
             await self._kept.close()
 
-    async def keep(self, card: Scorecard, at: int) -> None:
-        """Keep `card`, written at `at` microseconds since the epoch, or refer to it where the store has it already."""
+    async def keep(self, card: Scorecard, at: int, is_stored: bool = False) -> None:
+        """Keep `card`, written at `at` microseconds since the epoch, or refer to it where the store has it already.
+
+        `is_stored` says that it was read there; otherwise it is looked up.
+        """
         key = bytes.fromhex(card.key)
+        if is_stored:
+            self._put(card, "", at, key)
+            return
         encoded = json_text(stored(card))
         self._put(card, encoded, at, key if key and await self._kept.text(key) == encoded else None)
 
@@ -355,7 +361,10 @@ _CARDS = TableKind(
 
 
 class KeptCards(Table[_CardRow]):
-    """Scorecards that any run left in the store, by `Scorecard.key`. Nothing is written here."""
+    """Scorecards that any run left in the store, by `Scorecard.key`.
+
+    Nothing is written here, and nothing merged: this knows but some of the columns.
+    """
 
     def __init__(self, place: Place) -> None:
         super().__init__(PartStore(place, _CARDS, lambda reason: reason is None))
