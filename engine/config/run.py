@@ -48,6 +48,7 @@ __all__ = [
     "RunConfig",
     "Select",
     "StopConfig",
+    "SystemConfig",
 ]
 
 _Line = Annotated[str, msgspec.Meta(max_length=200)]
@@ -64,6 +65,29 @@ class BoardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Who publishes it."""
     date: datetime.date | None = None
     """When it was made, as its publisher dates it."""
+    link: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    """The address of a page about it, beginning with http:// or https://."""
+
+    def __post_init__(self) -> None:
+        if self.link and not _leads_somewhere(self.link):
+            raise ValueError("the link must be a whole address that begins with http:// or https://")
+
+
+class SystemConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is known of a system, for the leaderboard: who made it, and under which terms; all of it may be left out."""
+
+    organisation: _Line = ""
+    """Who made it."""
+    weights: Literal["", "open", "closed"] = ""
+    """Whether the weights of its models may be had."""
+    licence: _Line = ""
+    """The terms of its weights or its code."""
+    date: datetime.date | None = None
+    """When it came out; boards draw the score over it."""
+    price: _Line = ""
+    """What a report costs, in words."""
+    notes: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    """What else a reader must know of it."""
     link: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
     """The address of a page about it, beginning with http:// or https://."""
 
@@ -369,6 +393,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The run stops when it has spent so much by `prices`; the same command continues it."""
     board: BoardConfig = BoardConfig()
     """What its leaderboard says about itself."""
+    systems: dict[str, SystemConfig] = {}
+    """What its leaderboard says of systems, by name: organisation, weights, licence, date, price, notes, link."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **overrides: object) -> "RunConfig":

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.config.redaction import without_logins
-from adjudge.engine.config.run import BoardConfig
+from adjudge.engine.config.run import BoardConfig, SystemConfig
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
 from adjudge.engine.runs.unread import Unread
 from adjudge.judges.plural import plural
@@ -482,8 +482,8 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Protocols are in
     the order of the configuration, metrics in that in which these declare them. `groupings` holds all metrics `by` the
     attribute that was asked for, and the headline metrics by every attribute that tells tasks apart. `provisional` says
-    of each run that has not finished how far it is. `about` is what the configuration says of the leaderboard, `tasks`
-    has the attributes of tasks by which there are groups.
+    of each run that has not finished how far it is. `about` is what the configuration says of the leaderboard, and
+    `systems` what it says of those on it. `tasks` has the attributes of tasks by which there are groups.
     """
 
     runs: tuple[str, ...]
@@ -500,4 +500,5 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     groupings: tuple[Grouping, ...] = ()
     provisional: tuple[str, ...] = ()
     about: BoardConfig = BoardConfig()
+    systems: dict[str, SystemConfig] = {}
     tasks: dict[str, dict[str, str]] = {}

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.config.metrics import Name, headlines, named
-from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select
+from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select, SystemConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import (
     Correction,
@@ -208,12 +208,23 @@ def leaderboard_of(
         by=by,
         groupings=groupings,
         about=next((one for one in abouts if one != BoardConfig()), BoardConfig()),
+        systems=_described(records),
         tasks={
             name: {one.attribute: task.attribute(one.attribute) for one in groupings}
             for name, task in known.tasks.items()
             if groupings
         },
     )
+
+
+def _described(records: Sequence[RunRecord]) -> dict[str, SystemConfig]:
+    """What the first configuration that says anything of a system says of it."""
+    found: dict[str, SystemConfig] = {}
+    for record in records:
+        for name in record.systems:
+            if name in record.config.systems:
+                found.setdefault(name, record.config.systems[name])
+    return found
 
 
 def _groupings(due: Sequence[Measured], known: _Known, statistics: Statistics, by: str) -> Iterator[Grouping]:

@@ -28,7 +28,7 @@ from adjudge.engine.runs.board import (
     MetricBoard,
     Standing,
 )
-from adjudge.engine.tables.sections import Section, sections_of, unread_table
+from adjudge.engine.tables.sections import Section, sections_of, systems_table, unread_table
 from adjudge.engine.tables.standings import rankings, summary
 from adjudge.engine.tables.table import Column, Table, labels
 from adjudge.judges.plural import plural
@@ -59,7 +59,7 @@ def _templates(package: str) -> Environment:
     return environment
 
 
-Kind = Literal["scores", "tasks", "spent", "pairs", "ranks", "group", "agreement"]
+Kind = Literal["scores", "tasks", "spent", "dates", "pairs", "ranks", "group", "agreement"]
 
 _FEW = 15  # systems whose pairs fit half the page's width
 _FEW_GROUPS = 3  # whose figure fits half the page's width
@@ -92,13 +92,13 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def figures_of(head: MetricBoard, groupings: Sequence[Grouping]) -> tuple[Figure, ...]:
+def figures_of(head: MetricBoard, board: Leaderboard) -> tuple[Figure, ...]:
     """The figures that there are numbers for, in the order of the page."""
-    return tuple(_figures(head, groupings))
+    return tuple(_figures(head, board))
 
 
-def _figures(head: MetricBoard, groupings: Sequence[Grouping]) -> Iterator[Figure]:
-    detail = head.detail
+def _figures(head: MetricBoard, board: Leaderboard) -> Iterator[Figure]:
+    detail, groupings = head.detail, board.groupings
     yield Figure(
         kind="scores",
         title=f"{head.metric} with intervals",
@@ -129,6 +129,12 @@ def _figures(head: MetricBoard, groupings: Sequence[Grouping]) -> Iterator[Figur
             title=f"{head.metric} against resources per report",
             chosen=tuple((axis, axis.replace("_", " ")) for axis in dict.fromkeys(axes)),
             note="Diamonds are on the frontier: no other system scores as much for less.",
+        )
+    if len({date for _, date, _ in _dates(head, board)}) > 1:
+        yield Figure(
+            kind="dates",
+            title=f"{head.metric} over time",
+            note="By the date on which each system came out. Thick: interval over resampled tasks.",
         )
     if detail is not None and detail.pairs:
         yield Figure(
@@ -191,6 +197,7 @@ def drawn(head: MetricBoard, board: Leaderboard, links: Links | None) -> dict[st
             [attribute, name, place[row.system], _short(row.value), row.n_scored]
             for attribute, name, row in _grouped(head, board.groupings)
         ],
+        "dates": _dates(head, board),
         "agreement": {kind: list(_agreeing(head, kind)) for kind in ("people", "published")},
         "frontiers": {
             frontier.axis: [
@@ -202,6 +209,16 @@ def drawn(head: MetricBoard, board: Leaderboard, links: Links | None) -> dict[st
             for frontier in detail.frontiers
         },
     }
+
+
+def _dates(head: MetricBoard, board: Leaderboard) -> list[tuple[int, str, float | None]]:
+    """(place, date, value) of every system whose date is known."""
+    described = ((number, row, board.systems.get(row.system)) for number, row in enumerate(head.standings))
+    return [
+        (number, one.date.isoformat(), _short(row.value))
+        for number, row, one in described
+        if one is not None and one.date is not None and row.value is not None
+    ]
 
 
 def _links(
@@ -285,6 +302,7 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         summary_names=None if everything is None else _names(everything),
         parts=parts,
         unread=unread_table(board),
+        systems=systems_table(board),
         drawn=_DRAWN,
         opened=_OPEN,
         flagged_below=FLAGGED_BELOW,
@@ -327,7 +345,7 @@ def _part(key: str, section: Section, board: Leaderboard) -> _Part:
         head=section.head,
         standings=standings,
         names=_names(standings),
-        figures=figures_of(section.head, board.groupings),
+        figures=figures_of(section.head, board),
         tables=tuple(table for table in section.tables if table.kind not in _IN_STANDINGS),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from adjudge.engine.config.run import SystemConfig
 from adjudge.engine.runs.board import Corrected, Detail, Leaderboard, MetricBoard
 from adjudge.engine.runs.record import Resolution
 from adjudge.engine.statistics.selection import cause_of, remedy
@@ -70,6 +71,26 @@ def unread_table(board: Leaderboard) -> Table | None:
             )
             for one in shown
         ),
+    )
+
+
+def systems_table(board: Leaderboard) -> Table | None:
+    """What the configuration says of systems, without columns that are empty; None if it says nothing."""
+    if not board.systems:
+        return None
+    columns = [
+        ("system", [Cell(name) for name in board.systems]),
+        *(
+            (field, [Cell(str(getattr(one, field) or "-")) for one in board.systems.values()])
+            for field in SystemConfig.__struct_fields__
+            if any(getattr(one, field) for one in board.systems.values())
+        ),
+    ]
+    return Table(
+        kind="systems",
+        title="Systems",
+        columns=tuple(Column(name, kind="link" if name == "link" else "", words=True) for name, _ in columns),
+        blocks=(tuple(zip(*(cells for _, cells in columns), strict=True)),),
     )
 
 

@@ -183,6 +183,28 @@
       });
     },
 
+    dates(plot, data) {
+      const label = naming(plot, data);
+      const rows = data.dates
+        .map(([system, date, value]) => {
+          const [name, , low, high] = data.systems[system];
+          return { name, date: new Date(date), day: date, value: value * data.scale, low: (low ?? value) * data.scale, high: (high ?? value) * data.scale };
+        })
+        .filter(({ name }) => shown(name));
+      return Plot.plot({
+        width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44, style: FONT,
+        ariaLabel: `${data.metric} of ${plural(rows.length, "system")} by date`,
+        x: { type: "utc", label: "date →", grid: true, nice: true, inset: 24, ticks: 5 },
+        y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 14 },
+        marks: [
+          Plot.ruleX(rows, { x: "date", y1: "low", y2: "high", stroke: "var(--accent)", strokeOpacity: 0.45, strokeWidth: 4 }),
+          Plot.dot(rows, { x: "date", y: "value", r: 5, fill: "var(--accent)" }),
+          Plot.text(rows, { className: "named", x: "date", y: "value", text: ({ name }) => label(name), dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3 }),
+          Plot.tip(rows, Plot.pointer({ x: "date", y: "value", ...PAPER, title: (row) => `${row.name}, ${row.day}: ${row.value.toFixed(2)}` })),
+        ],
+      });
+    },
+
     agreement(plot, data, kind) {
       const label = naming(plot, data);
       const rows = data.agreement[kind]

@@ -8,7 +8,8 @@ const leaderboard = (() => {
   const field = document.getElementById("filter");
   let wanted = "";
 
-  const shown = (name) => name.toLowerCase().includes(wanted);
+  const words = new Map([...document.querySelectorAll("tr[data-words]")].map(({ dataset }) => [dataset.system, dataset.words.toLowerCase()]));
+  const shown = (name) => name.toLowerCase().includes(wanted) || (words.get(name) ?? "").includes(wanted);
   const number = (value, scale = 1) => (value === null ? "-" : (value * scale).toFixed(2));
   const element = (name, text, attributes = {}) => {
     const made = document.createElement(name);
