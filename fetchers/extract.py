@@ -22,13 +22,20 @@ _IN_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I | re.A)
 _IN_BODY = re.compile(rb"<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.I)
 # Encodings whose bytes also pass for UTF-8, so that only the declaration can tell them apart.
 _ASCII_ALIKE = ("iso2022", "utf_16", "hz")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+_SAMPLE = 16 << 10
+_OF_THE_WEB = (
+    *("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254"),
+    *("cp1255", "cp1256", "cp1257", "cp874", "koi8_r"),
+)
 
 
 def decode(body: bytes, content_type: str) -> str:
     """The text of `body`; undecodable bytes become U+FFFD.
 
     In this order: byte order mark; UTF-8 if every byte fits it, since other encodings hardly ever do by
-    chance; the header's charset; the document's own (first 4,096 bytes); what the bytes look like.
+    chance; the header's charset; the document's own (first 4,096 bytes); UTF-8 if most of what is beyond ASCII fits
+    it; what the bytes look like.
     """
     for mark, encoding in _BOMS:
         if body.startswith(mark):
@@ -43,7 +50,21 @@ def decode(body: bytes, content_type: str) -> str:
             return body.decode(encoding)
         except UnicodeError:
             continue
-    return body.decode(_python_name(detect_encoding(body)) or "utf-8", "replace")
+    text = body.decode("utf-8", "replace")
+    if 2 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", "ignore")):
+        return text
+    guessed = _python_name(detect_encoding(body)) or "utf-8"
+    return body.decode(_second_guess(body) or guessed if guessed == "utf-8" else guessed, "replace")
+
+
+def _second_guess(body: bytes) -> str | None:
+    """What the first 16 KB from the first byte beyond ASCII look like, of the encodings of the web."""
+    from charset_normalizer import from_bytes  # hardly any page needs it
+
+    found = _BEYOND_ASCII.search(body)
+    sample = body[found.start() : found.start() + _SAMPLE] if found else b""
+    best = from_bytes(sample, cp_isolation=list(_OF_THE_WEB)).best()
+    return best.encoding if best is not None else None
 
 
 def _python_name(label: str | None) -> str | None:

@@ -175,6 +175,22 @@ def test_missing_charset_is_guessed() -> None:
     assert decode(text.encode("windows-1251"), "text/html; charset=none-such") == text
 
 
+@pytest.mark.parametrize("encoding", ["euc-kr", "cp949"])
+def test_missing_korean_charset_is_guessed(encoding: str) -> None:
+    text = "은하천 다리는 1958년에 완공되었고 길이는 412미터이다. 공사비는 모두 3억 6천만 원이 들었다. "
+    page = (
+        f"<html><head><script>{'var counter = 1;' * 2_000}</script></head><body><p>{text}</p></body></html>"
+    )
+    assert text in decode(page.encode(encoding), "text/html")
+    assert text in decode(page.encode(encoding), "text/html; charset=utf-8")
+
+
+def test_stray_bytes_leave_a_page_in_utf_8() -> None:
+    page = "Le phare fut allumé en 1871. La tour mesure 48 mètres.".encode() + b" caf\xe9."
+    assert "allumé en 1871. La tour mesure 48 mètres. caf\ufffd." in decode(page, "text/html")
+    assert "\ufffd" in decode(bytes(range(128, 256)) * 2_000, "text/html")
+
+
 def test_media_types_are_recognised() -> None:
     assert media_type(" Text/HTML ; charset=x") == "text/html" and media_type("nonsense") == ""
     assert may_be_read("") and may_be_read("application/ld+json") and not may_be_read("video/mp4")
