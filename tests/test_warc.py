@@ -4,8 +4,10 @@ import asyncio
 import gzip
 import io
 import sys
+import zlib
 from pathlib import Path
 
+import brotli
 import msgspec
 import pyarrow.parquet as pq
 import pytest
@@ -121,6 +123,11 @@ async def test_responses_of_any_archive_become_pages(tmp_path: Path, compressed:
             Content_Encoding="gzip",
             Content_Type="text/html",
         )
+        for coding, packed in (("br", brotli.compress(html)), ("deflate", zlib.compress(html))):
+            kind = {"Content_Encoding": coding, "Content_Type": "text/html"}
+            served(writer, f"http://e.com/{coding}", packed, **kind)
+            whole = b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed), packed)
+            served(writer, f"http://e.com/{coding}-chunked", whole, Transfer_Encoding="chunked", **kind)
         served(writer, "http://e.com/chunked", chunks, Transfer_Encoding="chunked", Content_Type="text/html")
         served(writer, "http://e.com/moved", b"", "301 Moved", Location="/hop")
         served(writer, "http://e.com/hop", b"", "302 Found", Location="plain")
@@ -136,8 +143,10 @@ async def test_responses_of_any_archive_become_pages(tmp_path: Path, compressed:
         )
     found = {page.url: page for page in await unpacked(tmp_path / "a.warc", tmp_path / "p", max_bytes=15_000)}
     names = {url.removeprefix("http://e.com/"): page for url, page in found.items()}
-    assert sorted(names) == ["bomb", "chunked", "gone", "hop", "large", "moved", "plain", "text", "zipped"]
-    assert {names[name].text for name in ("plain", "zipped", "chunked", "moved", "hop")} == {
+    coded = ["br", "br-chunked", "deflate", "deflate-chunked"]
+    others = ["bomb", "chunked", "gone", "hop", "large", "moved", "plain", "text", "zipped"]
+    assert sorted(names) == sorted([*coded, *others])
+    assert {names[name].text for name in (*coded, "plain", "zipped", "chunked", "moved", "hop")} == {
         names["plain"].text
     }
     assert "1932" in names["plain"].text and names["text"].text == SENTENCE
