@@ -266,6 +266,7 @@ class TestFlags:
             "Reviewers gave the film a high score; the best rating was 9 of 10.",
             "The system: a pump, a valve and a tank. The top score in the league was 31.",
             "评审委员会于三月通过了该标准，得分最高的城市是杭州。",
+            "该基金评审门槛高（满分100分），入选者少。",
             "Users can ignore the warning. All claims in the lawsuit were settled.",
         ],
     )
