@@ -199,6 +199,7 @@ FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML | BESIDE
 
 NO_CITATIONS = (
     "Samples were dated by δ¹C and by ¹N, and Ca²⁺ was stable",
+    "Samples were dated by <sup>1</sup>N, on 3 m<sup>2</sup>, with 10<sup>3</sup> grains",
     "Shares lie in the interval [0, 1] by definition",
     "Read `names[3]` before you go on",
     "All stops lie in region 2",

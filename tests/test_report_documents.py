@@ -6,14 +6,13 @@ from pathlib import Path
 
 import docx
 import pytest
-from docx.oxml import OxmlElement
-from docx.oxml.ns import qn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.engine.formats.documents import DocumentError
 from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.report_documents import read_report
+from tests.word_files import add_link
 
 MARKDOWN = """# Bridges
 
@@ -34,16 +33,6 @@ HTML = """<html><head><title>No</title><style>p{}</style></head><body><nav></nav
 def read(folder: Path, name: str, body: bytes) -> str:
     (folder / name).write_bytes(body)
     return read_report(InputFile(folder / name))
-
-
-def add_link(paragraph: docx.text.paragraph.Paragraph, text: str, url: str) -> None:
-    related = paragraph.part.relate_to(url, docx.opc.constants.RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
-    link, run, words = OxmlElement("w:hyperlink"), OxmlElement("w:r"), OxmlElement("w:t")
-    link.set(qn("r:id"), related)
-    words.text = text
-    run.append(words)
-    link.append(run)
-    paragraph._p.append(link)
 
 
 def word() -> bytes:
@@ -81,6 +70,16 @@ def test_footnotes_are_marks_and_definitions(tmp_path: Path) -> None:
 def test_cells_keep_their_links(tmp_path: Path) -> None:
     html = '<table><tr><th>What</th><th>Source</th></tr><tr><td>312 m</td><td><a href="https://r.example/">R</a></td></tr></table>'
     assert "| 312 m | [R](https://r.example/) |" in read(tmp_path, "r.html", html.encode())
+
+
+def test_raised_numbers_stay_raised(tmp_path: Path) -> None:
+    html = "<p>It spans 312 metres<sup>1, 2</sup> and was the 4<sup>th</sup>.</p>"
+    assert read(tmp_path, "r.html", html.encode()) == "It spans 312 metres<sup>1, 2</sup> and was the 4th."
+
+
+def test_first_row_of_a_table_is_its_header(tmp_path: Path) -> None:
+    html = "<table><tr><td>What</td><td>Span</td></tr><tr><td>Bridge</td><td>312 m</td></tr></table>"
+    assert read(tmp_path, "r.html", html.encode()).startswith("| What | Span |\n| --- | --- |\n| Bridge")
 
 
 WORDS = st.text("abcdefghij ", min_size=1, max_size=20).map(lambda text: f"x{text.strip()}x")

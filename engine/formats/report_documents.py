@@ -24,6 +24,7 @@ __all__ = ["read_report"]
 
 _UNSEEN = ("script", "style", "noscript", "template", "head", "img", "svg", "iframe")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_RAISED = re.compile(r"\s{0,3}\d{1,4}(?:\s{0,3},\s{0,3}\d{1,4}){0,20}\s{0,3}")
 _BACK = frozenset("↩↑^⏎\ufe0e\ufe0f \n")
 _STYLES = """
 p[style-name='Title'] => h1:fresh
@@ -101,7 +102,13 @@ def _marked_down(html: str) -> str:
         if not element.decomposed:
             element.decompose()
     _mark_footnotes(soup, {str(one["id"]): one for one in soup.find_all(id=True) if isinstance(one, Tag)})
-    text = MarkdownConverter(heading_style="ATX", bullets="-", escape_misc=False).convert_soup(soup)
+    for raised in soup.find_all("sup"):
+        if _RAISED.fullmatch(numbers := raised.get_text()):
+            raised.replace_with(f"<sup>{numbers}</sup>")
+    converter = MarkdownConverter(
+        heading_style="ATX", bullets="-", escape_misc=False, table_infer_header=True
+    )
+    text = converter.convert_soup(soup)
     return storable(re.sub(r"\n{3,}", "\n\n", text)).strip()
 
 

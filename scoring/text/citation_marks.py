@@ -98,6 +98,7 @@ _NAMES = ("http", "www.", "arx", "doi", "doı")  # in lower case, where ignoring
 _DIGIT = re.compile(r"\d")
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
+_POWER = re.compile(r"(?<![\d.,])10$")
 _PLAIN = re.compile(
     # a sentence, a clause or a table's cell ends behind it
     r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[)）\"”*])(?P<behind> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
@@ -388,7 +389,7 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
         mark = mark if _before(match).rpartition("\n")[2].strip() else None
     elif match["small"]:
         mark = _raised(match, known)
-    elif match["numbers"] or match["raised"]:
+    elif match["numbers"] or (match["raised"] and not _is_figure(match)):
         labels = _labels(match["numbers"] or match["raised"], known.known)
         mark = Mark(labels) if labels else None
     return (mark, end) if mark else None
@@ -405,10 +406,16 @@ def _of_known(labels: tuple[str, ...], known: Collection[str]) -> Mark | None:
 
 def _raised(match: re.Match[str], known: Labels) -> Mark | None:
     """A raised number that is no unit's, ion's or isotope's."""
-    before = _before(match)
-    if _UNIT.search(before) or (_LETTER_NEXT.match(match.string, match.end()) and not _ENDED.search(before)):
+    if _is_figure(match):
         return None
     return _of_known(tuple(re.split(r"[,⸴]", match["small"].translate(SMALL))), known.known)
+
+
+def _is_figure(match: re.Match[str]) -> bool:
+    """Whether a raised number belongs to a unit, a power of ten or an isotope."""
+    before = _before(match)
+    behind = _LETTER_NEXT.match(match.string, match.end()) and not _ENDED.search(before)
+    return bool(behind or _UNIT.search(before) or _POWER.search(before))
 
 
 def _rounded(match: re.Match[str], known: Labels) -> Mark | None:
