@@ -26,7 +26,7 @@ from adjudge.scoring.rubrics.asking import ExplainedItems, RubricItems, RubricPo
 from tests.commands import run
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.random_judge import drawn, random_judge
-from tests.worlds import lines
+from tests.worlds import lines, world
 
 FAMILIES = (Backed, Grounded, RubricPoints, RubricItems, ExplainedItems, ChecklistMet, Recall, PairMarks, BetterReport,
             ArticleMarks, OverallMark)  # fmt: skip
@@ -332,3 +332,27 @@ def test_command_names_what_is_neither_file_nor_judge(capsys):
 def test_judge_that_cannot_be_reached_is_an_error_in_one_line(capsys):
     code, out, error = run(capsys, "judge", "openai:http://127.0.0.1:9/v1#m")
     assert (code, out) == (1, "") and "127.0.0.1:9" in error
+
+
+@pytest.mark.parametrize("says", [None, 0.0])
+async def test_run_checks_its_judge_before_it_asks(tmp_path, capsys, caplog, says: float | None):
+    """A judge whose answers are drawn by lot, and one that says the same to everything."""
+
+    async def constant(mock: MockOpenAI, call: Call) -> web.Response | None:
+        if call.is_probe or says is None:
+            return None
+        return completion(json.dumps({"analysis": "", "points": says}))
+
+    async with MockOpenAI(fault=constant) as mock:
+        settings = {"systems": 1, "tasks": 2, "judge": f"openai:{mock.url}#mock"}
+        required = world(tmp_path, **settings, judge_check="require")
+        code, _, error = await asyncio.to_thread(run, capsys, "evaluate", required)
+        assert code == 1 and "fails questions with known answers (" in error and "adjudge judge" in error
+        assert not list(tmp_path.glob("store/judgments/*.parquet"))
+        code, _, _ = await asyncio.to_thread(
+            run, capsys, "evaluate", world(tmp_path, **settings, judge_check="warn")
+        )
+        assert code == 0 and sum("fails questions with known" in one for one in caplog.messages) == 1
+        calls = mock.calls
+        assert (await asyncio.to_thread(run, capsys, "evaluate", required))[0] == 0  # all is stored
+        assert mock.calls == calls

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from adjudge.engine.trial.controls import USUAL
 from adjudge.engine.trial.material import Material
 from adjudge.engine.trial.trial import SIZE, Outcome, Trial, TypeResult, materials_of, trial, types_of
 from adjudge.judges import Judge, Question
+from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, probe
 from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
@@ -37,6 +38,8 @@ from adjudge.scoring.contract.case import Case
 
 _CASES = 200  # of a configuration, of which controls are made
 _FORESEEN = 20  # of them, whose questions are foreseen
+_SHORT = 4  # statements or reports of each language, of a check before a run
+_MOST_SAID = 3  # faults, in one line
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +102,29 @@ async def _seated(config: RunConfig, size: int) -> AsyncIterator[Tried]:
         kinds, others = types_of(asked[name])
         price = config.prices.get(judge.identity.name)
         yield await _one(name, judge, materials, kinds, [words[one] for one in others], price, size)
+
+
+async def check_judges(config: RunConfig, cases: list[Case], say: Callable[[str], None]) -> None:
+    """Try the servers that a run of `config` will ask, by a few controls made from `cases`; `say` what they fail by.
+
+    A judge that is asked nothing, since all is stored, is not tried. Raises JudgeError for one that cannot be used, or
+    that fails where the configuration requires it not to.
+    """
+    asked = {name: one.questions for name, one in (await dry_run(config, cases[:_FORESEEN])).notes.items()}
+    materials = await asyncio.to_thread(materials_of, cases, _SHORT)
+    for name, seat in config.resolved.bench.seats.items():
+        kinds, _ = types_of(asked[name])
+        if not asked[name] or any(one.backend != "openai" for one in seat.config.each()):
+            continue
+        judge = make_judge(seat.config, make_book(config), seat.free_text)
+        found = (await _one(name, judge, materials, kinds, [], None, _SHORT)).found
+        if found.outcome == "passed":
+            continue
+        why = "; ".join(found.why[:_MOST_SAID]) or "no answers"
+        line = f"judge {found.judge}: fails questions with known answers ({why}); see `adjudge judge`"
+        if config.judge_check == "require":
+            raise JudgeError(line)
+        say(line)
 
 
 async def _foreseen(config: RunConfig, cases: list[Case]) -> tuple[dict[str, Counter[str]], dict[str, str]]:
