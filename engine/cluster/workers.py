@@ -121,7 +121,8 @@ def cpus_of_cluster() -> int:
 def patience_of(config: RunConfig) -> float:
     """Seconds after which a worker that waits for a judge or a site, and makes no progress, counts as hung."""
     slowest = max(seat.timeout_s for seat in config.resolved.bench.seats.values())
-    return config.resolved.cluster.hung_seconds + max(slowest, config.fetch.patience_s)
+    rests = config.fetch.patience_s if config.fetch.mode == "live" else 0.0
+    return config.resolved.cluster.hung_seconds + max(slowest, rests)
 
 
 def _configured(seat: Seat, book: PromptBook) -> Judge:
