@@ -79,10 +79,12 @@ def _connection_failure(error: Exception) -> Failure:
     return Failure("page_server_error", f"the connection failed: {error}", again=True)
 
 
-def status_failure(status: int, reason: str, wait: float | None = None) -> Failure | None:
+def status_failure(
+    status: int, reason: str, wait: float | None = None, *, direct: bool = False
+) -> Failure | None:
     """The failure that an HTTP status means; None for success and redirects (2xx, 3xx).
 
-    `wait` is what the answer's headers ask for, in seconds.
+    `wait` is what the answer's headers ask for, in seconds. `direct`: the site itself answered, and nothing between.
     """
     if 200 <= status < 400:
         return None
@@ -94,7 +96,7 @@ def status_failure(status: int, reason: str, wait: float | None = None) -> Failu
     if status == 429:
         return Failure("page_rate_limited", detail, again=True, refused=True, wait=wait)
     if status == 503:
-        return Failure("page_server_error", detail, again=True, refused=True, wait=wait)
+        return Failure("page_server_error", detail, again=True, refused=True, wait=wait, answered=direct)
     again = status in (408, 425, 500, 502, 504)
     # A proxy without a network answers 5xx too.
-    return Failure("page_server_error", detail, again=again, answered=status < 500)
+    return Failure("page_server_error", detail, again=again, answered=direct or status < 500)

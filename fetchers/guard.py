@@ -89,14 +89,20 @@ class Others:
             del self._worked[next(iter(self._worked))]
 
     async def work(self, site: str, *, public: bool) -> bool:
-        """Whether another site than `site` worked within the last minute."""
+        """Whether another site than `site` worked within the last minute, or does by the time that the probe fails."""
+        return (
+            self._seen(site, public)
+            or await self._flight.do(None, self._probe_again)
+            or self._seen(site, public)
+        )
+
+    def _seen(self, site: str, public: bool) -> bool:
         since = self._clock() - _RECENT
-        seen = any(
+        return any(
             when > since and (other_public or not public)
             for other, (when, other_public) in self._worked.items()
             if other != site
         )
-        return seen or await self._flight.do(None, self._probe_again)
 
     async def close(self) -> None:
         """Cancel a probe that is under way."""

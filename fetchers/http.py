@@ -218,7 +218,7 @@ class HttpFetcher(Fetcher):
         return Fetched(_read(url, document, found), document.body.content, document.content_type)
 
     async def _blamed(self, failure: Failure, url: NormalURL) -> PageReason:
-        """The failure's reason, or network_unavailable if no other host answers either."""
+        """The failure's reason; network_unavailable if the site itself did not answer, and no other host does."""
         if failure.answered or failure.reason not in ("page_timeout", "page_server_error"):
             return failure.reason
         works = await self._others.work(site_of(url), public=self._public(url))
@@ -338,7 +338,11 @@ class HttpFetcher(Fetcher):
             if bar is not None:
                 raise Failure("page_barred", bar)
             failure = status_failure(
-                response.status, storable(response.reason or ""), wait_asked(response.headers, time())
+                response.status,
+                storable(response.reason or ""),
+                wait_asked(response.headers, time()),
+                # Only to a public site without TLS may something on the way answer in its place.
+                direct=url.startswith("https:") or not self._public(url),
             )
             if failure is not None:
                 raise failure

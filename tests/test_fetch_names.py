@@ -109,6 +109,17 @@ async def test_probe_settles_what_no_other_site_shows() -> None:
     await others.close()
 
 
+async def test_site_that_works_while_the_probe_fails_counts() -> None:
+    """On a slow machine the first page may fail before another has been received."""
+
+    async def probe() -> bool:
+        others.worked("good.com", public=True)
+        return False
+
+    others = Others(probe, Clock())
+    assert await others.work("sick.com", public=True)
+
+
 async def test_many_sites_are_not_all_remembered() -> None:
     async def probe() -> bool:
         return False
