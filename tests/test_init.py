@@ -86,6 +86,14 @@ FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
         },
         {("wren", "1", 0)},
     ),
+    "tables of questions beside the file of tasks": (
+        {
+            "tasks.jsonl": lines({"id": "1", "prompt": KITE}),
+            "human.csv": f"question,mark\n{KITE},4\n",
+            "reports.jsonl": lines({"task_id": "1", "system": "wren", "text": TEXT}),
+        },
+        {("wren", "1", 0)},
+    ),
     "an object of texts": (
         {"wren.json": json.dumps({"kite": TEXT * 4, "boat": TEXT * 4})},
         {("wren", "kite", 0), ("wren", "boat", 0)},
@@ -183,6 +191,11 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
         ({}, "no report was found"),
         ({"README.md": "About"}, "no report was found"),
         ({"tasks.jsonl": lines({"id": "1", "prompt": KITE})}, "no report was found"),
+        ({"one.score.json": json.dumps({"question": KITE})}, "no report was found"),
+        (
+            {"data/papers.jsonl": lines({"id": "1", "question": KITE, "plan": [], "references": []})},
+            "has the tasks of drmi, but no report was found beside them",
+        ),
         (
             {
                 "a.jsonl": lines({"id": "1", "prompt": KITE}),

@@ -25,7 +25,7 @@ from adjudge.engine.statistics.agreement import MetricAgreement, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.table import Column, Table
-from adjudge.engine.tables.terminal import on_terminal
+from adjudge.engine.tables.terminal import Terminal, on_terminal
 from adjudge.judges import Question
 from adjudge.judges.judgment import Probe
 from adjudge.judges.published import PublishedQuestion
@@ -53,6 +53,15 @@ def printed(table: Table, width: int) -> str:
     console = Console(width=width, file=io.StringIO(), highlight=False)
     console.print(on_terminal(table, width))
     return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_words_between_colons_are_no_pictures() -> None:
+    console = Terminal(width=100, file=io.StringIO(), highlight=False)
+    console.print("left out: reports.jsonl:100: not JSON", markup=False)
+    console.print(on_terminal(Table.of(columns=(Column("system", words=True),), blocks=[[(":fire:",)]]), 100))
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "jsonl:100:" in said
+    assert ":fire:" in said
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

@@ -111,7 +111,7 @@ def start(
 
 
 def _row(task: Task) -> dict[str, str]:
-    return {"id": task.id, "prompt": task.prompt}
+    return {"id": task.id, "prompt": task.prompt, "language": task.language}
 
 
 def _read(root: Path, found: FoundFolder) -> Dataset:
@@ -155,7 +155,7 @@ def _chosen(found: FoundFolder, dataset: Dataset, wanted: Sequence[str]) -> _Cho
         use["fact"] = "fact"
     else:
         others["fact"] = "scores citations" + ("" if cites else ", and the reports have none")
-    if not use and len(dataset.systems) > 1 and found.asked:
+    if not use and len(dataset.systems) > 1 and not found.unasked:
         use["pairwise"] = "pairwise"
     else:
         others["pairwise"] = "compares two systems' reports, and needs no gold"
@@ -222,8 +222,11 @@ def _words(found: FoundFolder, dataset: Dataset, judge: _Judge) -> dict[str, str
     systems = dataset.systems
     several = f", up to {samples} of a system for a task" if samples > 1 else ""
     from_ = found.tasks or f"{TASKS}, made from the reports"
-    if found.made and not found.asked:
-        from_ += "; the questions were not found, and names stand for them"
+    if found.unasked:
+        how_many = (
+            "no question was" if found.unasked == len(found.made) else f"{found.unasked:,} questions were not"
+        )
+        from_ += f"; {how_many} found, and names stand for them"
     words = {
         "format": "" if found.layout == OWN else found.layout,
         "tasks": f"{from_}: {plural(len(dataset.tasks), 'task')} ({spoken})",

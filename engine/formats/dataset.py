@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -37,6 +38,7 @@ __all__ = [
     "load_dataset",
     "load_tasks",
     "located",
+    "quietly",
     "rows",
 ]
 
@@ -169,6 +171,18 @@ def _on_hub(data: HubData, entry: Given) -> list[InputFile]:
 def load_tasks(layout: str, tasks: str, date: datetime.date | None = None) -> dict[str, Task]:
     """The tasks of a configuration by id, whatever its reports. Raises FormatError for missing files."""
     return _read(layout, str(from_hub(tasks).place) if _is_on_hub(tasks) else tasks, [], date=date).tasks
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Reading on trial: what was taken for what is not said, and will be said when it is read in earnest."""
+    level = _log.level
+    _log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        _log.setLevel(level)
+        _say_once.cache_clear()
 
 
 def layouts() -> list[str]:

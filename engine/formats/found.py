@@ -17,7 +17,7 @@ import yaml
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.columns import TASKS_COLUMNS, question_in, report_in
-from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks
+from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks, quietly
 from adjudge.engine.formats.input_files import (
     DOCUMENTS,
     MAX_FILES,
@@ -27,6 +27,7 @@ from adjudge.engine.formats.input_files import (
     by_number,
     matched,
 )
+from adjudge.engine.formats.own import language_of
 from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.scoring.contract.case import Task
@@ -35,7 +36,7 @@ __all__ = ["OWN", "FoundFolder", "found_in"]
 
 OWN = "adjudge"
 _ABOUT = re.compile(
-    r"(?i)readme|licen[cs]e|copying|notice|changelog|contributing|security|requirements|citation|code_of_conduct"
+    r"(?i)readme|licen[cs]e|copying|notice|changelog|contributing|security|requirements|citation|code_of_conduct|claude|agents"
 )
 _ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
 _NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
@@ -43,6 +44,7 @@ _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
 _SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _LONG = 200  # characters: a text of so many is no name
 _YAML_BYTES = 2_000_000
+_NAMED = 5  # files that a message names
 _DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
 
 
@@ -63,17 +65,23 @@ class FoundFolder(msgspec.Struct, frozen=True, kw_only=True):
     """Files that were taken for nothing, though their kind is one that reports have."""
     made: tuple[Task, ...] = ()
     """Where there is no file of tasks: the tasks that the reports are for."""
-    asked: bool = True
-    """Whether every task of `made` has its question; else its name stands for it."""
+    unasked: int = 0
+    """How many tasks of `made` have no question; their names stand for them."""
 
 
 def found_in(folder: Path) -> FoundFolder:
     """What `folder` holds. Raises FormatError if there is no report in it."""
-    return _published(folder) or _own(folder)
+    with quietly():
+        published = _published(folder)
+    return _own(folder) if published is None else published
 
 
 def _published(folder: Path) -> FoundFolder | None:
-    """The data set of a published benchmark that `folder` is, or that a folder in it is, beside reports."""
+    """The data set of a published benchmark that `folder` is, or that a folder in it is, beside reports.
+
+    Raises FormatError where there is such a data set, and no report at all.
+    """
+    alone: list[tuple[str, Path]] = []
     for place in (folder, *_within(folder)):
         for layout in layouts():
             with suppress(UsageError, OSError, *UNREADABLE):
@@ -85,6 +93,12 @@ def _published(folder: Path) -> FoundFolder | None:
                 reports = tuple(_beside(folder, place))
                 if reports and _has_reports(layout, place, [str(folder / one) for one in reports]):
                     return FoundFolder(layout=layout, tasks=tasks, reports=reports)
+                if not reports:
+                    alone.append((layout, place))
+    if alone:
+        raise FormatError(
+            f"{alone[0][1]}: has the tasks of {alone[0][0]}, but no report was found beside them"
+        )
     return None
 
 
@@ -122,8 +136,12 @@ def _own(folder: Path) -> FoundFolder:
     kinds = {str(file): _kind(file) for file in files}
     tasks = [file for file in files if kinds[str(file)] == "tasks"]
     reports = [file for file in files if kinds[str(file)] == "reports"]
+    named = [file for file in tasks if _ASKING.match(file.stem)]
+    if len(named) == 1:
+        tasks = named
     if len(tasks) > 1:
-        names = ", ".join(_name(folder, file) for file in tasks)
+        more = f" and {len(tasks) - _NAMED:,} more" if len(tasks) > _NAMED else ""
+        names = ", ".join(_name(folder, file) for file in tasks[:_NAMED]) + more
         raise FormatError(
             f"{folder}: {names} may all be the tasks; give one of these to tasks: in a configuration"
         )
@@ -133,7 +151,7 @@ def _own(folder: Path) -> FoundFolder:
             "table (.jsonl, .json, .csv, .tsv, .parquet) with its text in a column such as `text` or `report`"
         )
     criteria = [file for file in files if kinds[str(file)] == "criteria"] or list(_yaml_criteria(folder))
-    made, asked = ((), True) if tasks else _tasks_of(reports)
+    made, unasked = ((), 0) if tasks else _tasks_of(reports)
     aside = [file for file in files if kinds[str(file)] == ""]
     return FoundFolder(
         tasks=_name(folder, tasks[0]) if tasks else "",
@@ -142,7 +160,7 @@ def _own(folder: Path) -> FoundFolder:
         pages=os.path.relpath(pages[0], folder) if pages else "",
         aside=tuple(_name(folder, file) for file in aside),
         made=made,
-        asked=asked,
+        unasked=unasked,
     )
 
 
@@ -181,22 +199,31 @@ def _kind(file: InputFile) -> str:
     """`tasks`, `reports`, `criteria`, or "" for a file that is none of these."""
     if file.suffix in DOCUMENTS or file.suffix == ".zip":
         return "" if _ABOUT.fullmatch(file.stem) else "reports"
-    row = _first(file)
+    record = _first_record(file)
+    row = {} if record is None else _row(record)
     if "criterion" in row:
         return "criteria"
     text, (task, question) = report_in(row), question_in(row)
     asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
     if asks and (not text or "gold" in row or (text == "answer" and _ASKING.match(file.stem))):
-        return "tasks"
+        # One object is no list of tasks, and without ids nothing says which report is for which.
+        return "tasks" if record is not None and record.line and task else ""
     return "reports" if text or (not task and _is_texts_by_task(row)) else ""
 
 
 def _first(file: InputFile) -> Raws:
     """The first row of a table; empty if there is none that can be read."""
+    record = _first_record(file)
+    return {} if record is None else _row(record)
+
+
+def _first_record(file: InputFile) -> Record | None:
+    """The first row of a table, if it can be read."""
     with suppress(*UNREADABLE, FormatError, OSError):
         for record in records(file, []):
-            return _row(record)
-    return {}
+            _row(record)
+            return record
+    return None
 
 
 def _row(record: Record) -> Raws:
@@ -255,8 +282,8 @@ def _readable(place: Path) -> set[Path]:
     }
 
 
-def _tasks_of(files: list[InputFile]) -> tuple[tuple[Task, ...], bool]:
-    """The tasks of reports, by the questions and ids in their rows, else by the names of files."""
+def _tasks_of(files: list[InputFile]) -> tuple[tuple[Task, ...], int]:
+    """The tasks of reports, by the questions and ids in their rows, else by the names of files; how many have none."""
     unpacked = [
         one for file in files for one in (matched(Given(str(file))) if file.suffix == ".zip" else [file])
     ]
@@ -276,8 +303,11 @@ def _tasks_of(files: list[InputFile]) -> tuple[tuple[Task, ...], bool]:
             questions[f"question-{number}"] = question
     for name in names:
         questions.setdefault(name, "")
-    asked = all(questions.values())
-    return tuple(Task(id=task, prompt=question or task) for task, question in questions.items()), asked
+    made = tuple(
+        Task(id=task, prompt=question or task, language=language_of(question or task))
+        for task, question in questions.items()
+    )
+    return made, sum(not question for question in questions.values())
 
 
 def _asked_in(file: InputFile) -> Iterator[tuple[str, str]]:

@@ -62,7 +62,7 @@ def read(tasks: Path, files: list[InputFile]) -> Dataset:
     detected: Counter[str] = Counter()
     for line, row in rows(tasks, TaskRow, rejected, TASKS_COLUMNS):
         attributes = {name: str(value) for name, value in row.attributes.items()}
-        language = row.language or _language(row.prompt)
+        language = row.language or language_of(row.prompt)
         names = {
             "id": str(row.id),
             "domain": str(row.domain),
@@ -93,7 +93,7 @@ _JAPANESE = re.compile(r"[\u3040-\u30ff]")
 _LATIN = re.compile(r"[A-Za-z]++")
 
 
-def _language(prompt: str) -> str:
+def language_of(prompt: str) -> str:
     """The language of a prompt whose task does not say: Chinese, where more of it is that than is in Latin letters."""
     chinese = len(_CHINESE.findall(prompt))
     is_chinese = chinese > len(_LATIN.findall(prompt)) and not _JAPANESE.search(prompt)

@@ -4,6 +4,7 @@ A terminal's text may come from anybody: no report, name or error can steer it.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import rich.table
 from rich.cells import cell_len
@@ -16,7 +17,13 @@ from adjudge.engine.tables.table import Column, Table
 
 
 class Terminal(Console):
-    """A console that shows control characters as replacement characters; its own colours and movements stay."""
+    """A console that shows control characters as replacement characters; its own colours and movements stay.
+
+    A text between colons is no picture: the line 100 of a file is `:100:`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(emoji=False, **options)
 
     def on_broken_pipe(self) -> None:
         """Raise the error: rich itself would exit with 1."""
