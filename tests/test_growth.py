@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.text import citations
 from adjudge.scoring.text.citations import MAX_FACTS, MAX_REFERENCES, parse
+from benchmarks.growth import AIM_TIMES, memory
 from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
 from tests.nightly import quick_or_whole
 
@@ -133,3 +134,10 @@ def test_references_are_bounded_in_number() -> None:
     )
     found = parse.__wrapped__(text)
     assert len(found.references) == MAX_REFERENCES and len(found.triplets) == 1 and not found.complete
+
+
+@pytest.mark.parametrize("name", ["accounted.addresses", "citation_marks.pieces", "citations.cited"])
+@pytest.mark.parametrize("fragment", ["www.a.", "http://a", "\\_"])
+def test_a_long_address_takes_little_memory(name: str, fragment: str) -> None:
+    text = "http://a" + fragment * (50_000 // len(fragment))
+    assert memory(READERS[f"scoring.text.{name}"], text) < AIM_TIMES
