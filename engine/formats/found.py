@@ -207,7 +207,8 @@ def _kind(file: InputFile) -> str:
     asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
     if asks and (not text or "gold" in row or (text == "answer" and _ASKING.match(file.stem))):
         # One object is no list of tasks, and without ids nothing says which report is for which.
-        return "tasks" if record is not None and record.line and task else ""
+        has_id = any(name in row for name in ("id", *TASKS_COLUMNS["id"]))
+        return "tasks" if record is not None and record.line and has_id else ""
     return "reports" if text or (not task and _is_texts_by_task(row)) else ""
 
 
