@@ -185,7 +185,9 @@ class TestVerifiers:
     async def test_last_reply_is_scored_and_metrics_recorded(self, good, failing):
         task = SimpleNamespace(id="1", prompt_text=PROMPT)
         recorded: dict[str, float] = {}
-        trace = SimpleNamespace(last_reply=TEXT, is_truncated=False, info={}, record_metrics=recorded.update)
+        trace = SimpleNamespace(
+            last_reply=TEXT, is_truncated=False, info={}, branches=[], record_metrics=recorded.update
+        )
         assert await verifiers.reward(task, trace, source=good) == 0.8
         assert recorded["score_clipped"] == 0.8
         with pytest.raises(RewardError, match="judge_unavailable"):

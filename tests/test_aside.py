@@ -30,7 +30,7 @@ BESIDE_THE_LOOP = {
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
     "engine/viewer/pages/report.py": {"nearest"},
     "scoring/deepresearch_bench/fact.py": {"account", "cited"},
-    "scoring/deepresearch_bench/fact_questions.py": {"parse", "without_lists"},
+    "scoring/deepresearch_bench/fact_questions.py": {"near_addresses", "parse", "without_lists"},
     "scoring/deepresearch_bench/race.py": {"clean_report", "signs_of"},
     "scoring/dr3_eval/questions.py": {"chunks_for"},
     "scoring/dr3_eval/published_facts.py": {"best_passages", "found_sources"},
