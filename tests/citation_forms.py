@@ -102,6 +102,12 @@ LABELS = {
     ),
 }
 LINKS = {
+    "numbered links and their entries": (
+        _marked(*(f"[\\[{n}\\]]({url})" for n, url in enumerate((MILL, BARGES, WEIGHTS), 1)), space="")
+        + f"[\\[1\\]]({MILL}) [\\[4\\]]({MILL}) Mill register of the long river and its valleys\\\n<{MILL}>\n\n"
+        + f"[\\[2\\]]({BARGES}) Barge ledger of the upper river\n<{BARGES}>\n\n"
+        + f"[\\[3\\]]({WEIGHTS}) Book of weights for all who sell by the tonne\n<{WEIGHTS}>\n"
+    ),
     "addresses in code": _marked(f"`{MILL}`", f"`{BARGES}`", f" `{WEIGHTS}`"),
     "possessives": _marked(f"by {MILL}'s count", f"by {BARGES}'s", f" and {WEIGHTS}’s"),
     "entities": _marked(f"([Mill]({MILL}))", f"([B]({BARGES.replace('&', '&amp;')}),", f"[W]({WEIGHTS}))"),

@@ -1,7 +1,8 @@
 """A report's reference lists, and the lines that name the sources of what stands above them.
 
 A list is known by its structure: a block of entries that lead to addresses, which marks elsewhere point at, or whose
-labels stand in brackets. Its title, in whatever language, breaks ties.
+labels stand in brackets. Its title, in whatever language, breaks ties. A line that begins with numbered links and has
+nothing but an address below it is an entry wherever it stands.
 
 Time is linear in the text, and a line is never compared with more than the five below it.
 """
@@ -12,7 +13,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import chain, islice, pairwise, takewhile
 
 import msgspec
 
@@ -25,6 +26,7 @@ from adjudge.scoring.text.scan import (
     Line,
     entry,
     leads_to_address,
+    numbered_links,
     scan,
     unquoted,
 )
@@ -57,7 +59,7 @@ def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
     """
     known = outlined(text) if outline is None else outline
     lists = _ReferenceLists()
-    found = scan(text)
+    found = _with_entries(scan(text))
     ahead = deque(islice(found, _LOOK_AHEAD))
     number = 0
     while ahead:
@@ -181,6 +183,7 @@ class _Outliner:
         self._bare: set[str] = set()  # numbers that may be marks
         self._raised: set[str] = set()  # numbers that are marks without brackets
         self._words: set[str] = set()  # numbers that are the words of links
+        self._entries: set[str] = set()  # labels of entries that are known by themselves
         self._inline = 0  # lines of text that hold an address
         self._block: _Block | None = None
         self._source: _Named | None = None
@@ -196,7 +199,7 @@ class _Outliner:
         lists = tuple((block.start, block.end) for block in chosen)
         styles = any(one.tight or one.followed for one in self._named)
         sources = tuple((one.start, one.end) for one in self._named if styles)
-        listed = {name for block in chosen for name in block.labels}
+        listed = self._entries.union(*(block.labels for block in chosen))
         bracketed = not (self._square | self._words).isdisjoint(listed)
         if self._last is not None and not self._square:
             lists = (*lists, (self._last, self._last))
@@ -211,9 +214,12 @@ class _Outliner:
                 self._end()
                 self._title_at, self._alone = -1, True
             return
-        if line.kind == "code":
+        if line.kind in ("code", "reference"):
             self._end()
             self._alone = self._dense = False
+            if line.kind == "reference":
+                self._last, self._addressed = None, True
+                self._entries.update(map(label, numbered_links(unquoted(line.raw)[:_MAX_LINE])[0]))
         elif line.kind == "heading":
             self._end()
             self._source = None
@@ -369,7 +375,25 @@ class _Outliner:
 
 def outlined(text: str) -> Outline:
     """Which lines of `text` are reference lists. Linear in its length."""
-    return _Outliner().outline(scan(text))
+    return _Outliner().outline(_with_entries(scan(text)))
+
+
+def _with_entries(found: Iterable[Line]) -> Iterator[Line]:
+    """The lines, those as references that begin with numbered links and have only an address below, with that."""
+    begun = False
+    for line, below in pairwise(chain(found, [Line("blank", "", "")])):
+        inside, begun = (
+            begun,
+            not begun and _begins_entry(line) and _BARE_ALONE.fullmatch(below.text) is not None,
+        )
+        yield line._replace(kind="reference") if inside or begun else line
+
+
+def _begins_entry(line: Line) -> bool:
+    if line.kind not in ("prose", "item") or "](" not in line.raw:
+        return False
+    names, title = numbered_links(unquoted(line.raw)[:_MAX_LINE])
+    return bool(names) and bool(title.strip())
 
 
 _MAX_LINE = 20_000
@@ -406,6 +430,7 @@ _ADDRESSES = re.compile(
 )
 
 
+_BARE_ALONE = re.compile(r"\s{0,12}<?(?:https?://|www\.)[^\s<>]{1,8192}+>?\\?\s{0,8}", re.IGNORECASE)
 _LINKS = re.compile(
     r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)[^\s()]{1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
     re.IGNORECASE,

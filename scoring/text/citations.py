@@ -38,7 +38,7 @@ from adjudge.scoring.text.citation_marks import (
 )
 from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.markup import plain
-from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, unquoted
+from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, numbered_links, unquoted
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked, names_sources
 from adjudge.scoring.text.titles import LIKELY, strength
 
@@ -78,10 +78,12 @@ def references_in(found: Iterable[Line]) -> Iterator[Reference]:
             place = 0 if line.kind == "heading" or line.level else place
             continue
         raw = unquoted(line.raw)[:MAX_PIECE]
-        item = entry(raw)
-        names, rest = _labels(item.label, item.rest) if item else ((), raw)
+        linked, rest = numbered_links(raw)
+        item = None if linked else entry(raw)
+        names, rest = _labels(item.label, item.rest) if item else (tuple(map(label, linked)), rest)
         title, url = _address(rest)
-        if pending and not names and url:
+        url = url or (_address(raw)[1] if linked else "")
+        if pending and not names and url and _same_page(pending[0].url or url, url):
             yield from (msgspec.structs.replace(one, url=url) for one in pending)
             pending = []
         elif names or url:
@@ -90,9 +92,13 @@ def references_in(found: Iterable[Line]) -> Iterator[Reference]:
             made = [
                 Reference(name, number_of(name, place), title, url, number) for name in names or (str(place),)
             ]
-            pending = [] if url else made
-            yield from made if url else ()
+            pending = made if linked or not url else []
+            yield from () if pending else made
     yield from pending
+
+
+def _same_page(one: str, other: str) -> bool:
+    return one == other or url_key(one) == url_key(other)
 
 
 _MAX_LABELS = 5  # of one entry

@@ -43,8 +43,10 @@ _ENTRY = re.compile(
 )
 _BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
 _NUMBERED_LINK = re.compile(r"\[(?:\\?\[)?\^?\d{1,4}(?:\\?\])?\]\(<?$")
-_SECOND = re.compile(r"\[\^?([\w.:-]{1,24})\^?\][ \t]{0,4}(?=\[|\w)")
-_MAX_LABELS = 5
+_LABEL_LINK = re.compile(
+    r"\[(?:\\?\[)?\^?(\d{1,4})\^?(?:\\?\])?\]\(<?(?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)[\s,;]{0,4}+"
+)
+_BULLET_SIGN = re.compile(r"\s{0,12}(?:[-*+•][ \t]{1,8})?")
 
 
 class Line(NamedTuple):
@@ -86,6 +88,17 @@ def entry(raw: str) -> Entry | None:
         return Entry(label, match["rest"])
     bullet = _BULLET.match(raw)
     return Entry("", bullet["rest"]) if bullet else None
+
+
+def numbered_links(raw: str) -> tuple[tuple[str, ...], str]:
+    """The numbers of the links that a line begins with, and what follows them: `[[1]](https://...) [2](...) Title`."""
+    names: list[str] = []
+    bullet = _BULLET_SIGN.match(raw)
+    end = bullet.end() if bullet else 0
+    while link := _LABEL_LINK.match(raw, end):
+        names.append(link[1])
+        end = link.end()
+    return tuple(names), raw[end:]
 
 
 def unquoted(raw: str) -> str:
