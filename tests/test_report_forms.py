@@ -132,6 +132,22 @@ def test_numbers_in_a_column_are_marks_if_its_title_says_so(
     assert [fact.split()[1] for fact in said if "rained" not in fact] == found
 
 
+_FIGURES = (
+    "A box of pods costs $22.56. 24 K-Cups come in it. The miller sold 30 percent (2021). 2 Sacks were left."
+)
+
+
+@pytest.mark.parametrize("title", ["## References", "Sources:"])
+def test_numbers_behind_a_full_stop_are_figures_beside_links(title: str) -> None:
+    entries = "".join(f"{n}. https://pods.example/{n}\n" for n in range(1, 30))
+    linked = f"The mill grinds oats [Mill]({MILL}). Barges carry ninety tonnes [B]({BARGES}), [W]({WEIGHTS})."
+    text = f"# The river\n\n{_FIGURES}\n\n{linked}\n\n{title}\n\n{entries}"
+    assert pairs(text) == PAIRS
+    assert "24 K-Cups" in clean_report(text)
+    numbered = text.replace(linked, "The mill grinds oats.1 Barges carry ninety tonnes.2 It rained.3")
+    assert ("The mill grinds oats", "https://pods.example/1") in pairs(numbered)
+
+
 @pytest.mark.parametrize("sentence", NO_CITATIONS)
 def test_what_is_no_citation_gives_no_pair(sentence: str) -> None:
     text = BASIC.replace("## References", f"## Methods\n\n{sentence}. It was so.\n\n## References")

@@ -236,11 +236,12 @@ class Labels(NamedTuple):
     """The labels that a report's references define.
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
-    report has marks in brackets.
+    report has marks in brackets. `plain` if they may stand without any sign at all.
     """
 
     known: Collection[str] = ()
     bare: Collection[str] = ()
+    plain: bool = True
 
 
 def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
@@ -342,10 +343,10 @@ def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
             searched = match.start() + 1 if match.lastgroup in _OUTER else match.end()
             continue
         mark, stop = found
-        yield from _plain_numbers(text, position, match.start(), known.bare)
+        yield from _plain_numbers(text, position, match.start(), known)
         yield _Span(match.start(), stop, mark)
         position = searched = stop
-    yield from _plain_numbers(text, position, end, known.bare)
+    yield from _plain_numbers(text, position, end, known)
 
 
 def _may_hold_token(text: str) -> bool:
@@ -461,16 +462,16 @@ def _spelled(number: int) -> str:
     return str(number)
 
 
-def _plain_numbers(text: str, start: int, end: int, known: Collection[str]) -> Iterator[_Span]:
+def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
     """Numbers that are marks only because they end a sentence; one before a mark is a value."""
-    if not known or start >= end:
+    if not known.bare or not known.plain or start >= end:
         return
     for match in _PLAIN.finditer(text, start, end):
         label = match["number"] or match["after"] or match["tight"] or match["wide"]
         number = str(int(label))
         space = _SPACES.match(text, match.end(), end)
         value = end < len(text) and space is not None and space.end() == end
-        if number not in known or value or _own_number(match["word"] or ""):
+        if number not in known.bare or value or _own_number(match["word"] or ""):
             continue
         begin = match.end() - len(label)
         blank = match["gap"] or match["behind"] or match["space"]

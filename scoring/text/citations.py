@@ -115,14 +115,31 @@ def _labels(first: str, rest: str) -> tuple[tuple[str, ...], str]:
     return tuple(names), rest
 
 
-def labels_of(references: Iterable[Reference], bracketed: bool) -> Labels:
-    """The labels that `references` define, numbers without brackets among them unless the report has marks in them."""
+def labels_of(references: Iterable[Reference], bracketed: bool, found: Iterable[Line]) -> Labels:
+    """The labels that `references` define, numbers without brackets among them unless the report has marks in them.
+
+    `found` are the report's lines.
+    """
     known = set[str]()
     for reference in references:
         known.add(reference.label)
         if not bracketed and (named := author_year(reference.title)):
             known.add(named)
-    return Labels(known, () if bracketed else known)
+    return _in_use(Labels(known, () if bracketed else known), found)
+
+
+def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
+    """`labels`; numbers without any sign are figures in a report whose `found` lines cite more often in other ways."""
+    if not labels.bare:
+        return labels
+    plain = others = 0
+    for line in found:
+        for piece in pieces(line.text, labels) if line.kind in ("prose", "item") else ():
+            if isinstance(piece, Mark):
+                is_plain = not piece.url and piece.raw.strip().isdecimal()
+                plain += is_plain
+                others += not is_plain and bool(piece.url or piece.labels)  # a picture is none
+    return labels._replace(plain=plain >= others)
 
 
 def number_of(name: str, place: int) -> int:
@@ -147,7 +164,13 @@ def _address(text: str) -> tuple[str, str]:
 class Sources:
     """The target of a mark on a given line. Lists may restart their numbers: the next definition below counts."""
 
-    def __init__(self, references: Sequence[Reference], handed: Sequence[Citation], bracketed: bool) -> None:
+    def __init__(
+        self,
+        references: Sequence[Reference],
+        handed: Sequence[Citation],
+        bracketed: bool,
+        found: Iterable[Line],
+    ) -> None:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
         self._listed: dict[str, int] = {}
         self._keys: dict[str, str] = {}
@@ -167,7 +190,7 @@ class Sources:
             if named and reference.url and named not in self._defined:
                 self._defined[named].append(reference)
         known = frozenset(self._defined)
-        self.labels = Labels(known, () if bracketed else known)
+        self.labels = _in_use(Labels(known, () if bracketed else known), found)
         self.marks = 0
         self.unresolved: list[str] = []
         self.led: dict[str, str] = {}  # the addresses that marks lead to, by their keys
@@ -301,7 +324,7 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
     outline = outlined(text)
     references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
-    sources = Sources(kept, handed, outline.bracketed)
+    sources = Sources(kept, handed, outline.bracketed, lines(text, outline))
     body = _Body(sources, all_sentences, outline.linked)
     body.read(lines(text, outline))
     return Citations(
