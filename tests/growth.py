@@ -234,6 +234,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
     "scoring.text.integrity.injections": integrity.injections,
     "scoring.text.integrity.repeated": integrity.repeated,
+    "scoring.text.integrity.signs_in": lambda text: integrity.signs_in(text, (text[::2],)),
     "scoring.text.integrity.words_of": integrity.words_of,
     "scoring.deepresearch_bench.signs.signs_of": lambda text: signs.signs_of(
         text, text[::2], (text[:100], text[-100:])

@@ -26,7 +26,17 @@ REPEATED = {
 REPEATED_IN = {
     # The index of a snapshot is checked before a run begins, and read where pages are read, maybe on another machine.
     # A report's text is read when files are listed, and again when its turn comes.
-    "report": {"fetchers/urls:normalise_url", "scoring/text/thoughts:parted"},
+    # RACE has counts of its own; every report is looked at whatever its protocols are.
+    "report": {
+        "fetchers/urls:normalise_url",
+        "scoring/text/thoughts:parted",
+        "scoring/text/asked:_criteria",
+        "scoring/text/integrity:hidden_chars",
+        "scoring/text/integrity:injections",
+        "scoring/text/integrity:words_of",
+        "scoring/text/seen:seen",
+        "scoring/text/seen:_unseen",
+    },
     # Addresses are read from the marks; what is counted of them is found without what that reader knows.
     "URL": {
         "fetchers/urls:normalise_url",
@@ -39,6 +49,7 @@ REPEATED_IN = {
     # What a reader does not see is taken from what the judge is shown, and flagged in what the rollout wrote. Flags
     # compare different words.
     "rollout": {
+        "scoring/text/asked:_criteria",
         "scoring/text/integrity:injections",
         "scoring/text/integrity:words_of",
         "scoring/text/seen:seen",

@@ -37,6 +37,7 @@ from adjudge.engine.runs.course import Course
 from adjudge.engine.runs.gold import lacking_gold
 from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.runs.record import Efforts, Failures, Judging, Resolution, RunRecord, Spending
+from adjudge.engine.runs.signs import SignedReports
 from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.telemetry.http import metrics_served
@@ -188,11 +189,18 @@ class _Ledger:
         self._failures = Failures()
         self._unread = UnreadPages()
         self._constant = ConstantVerdicts()
+        self._signs = SignedReports()
 
     @property
     def steps(self) -> list[Progress]:
         """What takes in every scorecard."""
-        return [self._efforts.take, self._failures.take, self._unread.take, self._constant.take]
+        return [
+            self._efforts.take,
+            self._failures.take,
+            self._unread.take,
+            self._constant.take,
+            self._signs.take,
+        ]
 
     def close(self, record: RunRecord, counts: Counts, stopped: Resolution | None) -> RunRecord:
         """The record of the run, which has finished."""
@@ -202,6 +210,7 @@ class _Ledger:
             due=None,
             ended=time.time(),
             spent=self.spending.result(),
+            signs=self._signs.result(),
             effort=self._efforts.result(),
             failures=self._failures.result(),
             unread=self._unread.result(),

@@ -28,15 +28,19 @@ from adjudge.engine.telemetry.metrics import Family, Metrics
 from adjudge.fetchers.page import Page, PageSource, failed
 from adjudge.fetchers.urls import NormalURL, site_of
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
-from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.case import Case, Report, Unread
 from adjudge.scoring.contract.protocol import (
     MAX_REPORT_CHARS,
     PublishedCalls,
     ScoringProtocol,
     by_case,
+    own_doing,
     score_case,
 )
 from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.asked import asked_of
+from adjudge.scoring.text.integrity import signs_in
 
 _OWN = f"{adjudge.scoring.__name__}."
 _NUMERIC = ("msgspec", "numba", "numpy", "scipy")  # numbers may differ between their versions
@@ -272,6 +276,40 @@ def usage_of(several: Iterable[CaseTools]) -> Usage:
     return Usage.total(usage for tools in several for usage in tools.judgments.values())
 
 
+class _Read:
+    """A report, and the signs in it once they are known."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.lock = asyncio.Lock()
+        self.signs: dict[str, float] | None = None
+
+
+class _Signs:
+    """What reports do to please a judge, each read once for the protocols and repeats that come together."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, _Read] = {}
+
+    async def of(self, case: Case, report_limit: int) -> dict[str, float]:
+        """The signs in the report of `case`; none where there is nothing to judge, or the report cannot be read."""
+        report = case.report
+        if case.rival is not None or own_doing(report, report_limit) is not None:
+            return {}
+        known = self._read.get(id(report))
+        if known is None:
+            if len(self._read) >= _REMEMBERED:
+                del self._read[next(iter(self._read))]
+            known = self._read[id(report)] = _Read(report)
+        async with known.lock:
+            if known.signs is None:
+                try:
+                    known.signs = await aside(signs_in, storable(report.text), asked_of(case.task))
+                except Unread:
+                    known.signs = {}
+        return known.signs
+
+
 class Evaluator:
     """Scores cases by `protocols`, at most `window` (case, protocol) pairs at once.
 
@@ -301,6 +339,7 @@ class Evaluator:
         for protocol in protocols:
             self._asker_of(protocol.name)
         self._window = window
+        self._signs = _Signs()
         self._turns = asyncio.Semaphore(window)
         self._beginning = asyncio.Lock()
 
@@ -398,6 +437,7 @@ class Evaluator:
     async def _made(self, pair: _Pair, tools: CaseTools) -> Scorecard:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
         made = await self.score(pair.case, pair.protocol, tools)
+        made = msgspec.structs.replace(made, signs=await self._signs.of(pair.case, self.report_limit))
         if pair.key is None or made.status != "scored" or not tools.rests_on_answers:
             return made
         return msgspec.structs.replace(made, key=pair.key.hex())

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -26,6 +26,7 @@ from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS, ScoringProtocol,
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.seen import seen
 
 __all__ = ["SECOND", "UNANSWERED", "KnownTasks", "Rollout", "Standing"]
@@ -116,37 +117,6 @@ def case_of(item: RewardItem, task: Task, written: Written, repeat: int) -> Case
         truncated=item.truncated or not written.is_whole,
     )
     return Case(task=task, report=report, repeat=repeat)
-
-
-_CRITERIA = frozenset(
-    {"criterion", "criteria", "criterions", "description", "explanation", "rubric", "rubrics"}
-)
-
-
-def asked_of(task: Task) -> tuple[str, ...]:
-    """What a task asks: its prompt, and the words of the criteria in its gold."""
-    found = [task.prompt]
-    for name, raw in task.gold.items():
-        try:
-            gold = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            continue
-        found += _criteria(gold, name in _CRITERIA, 8)
-    return tuple(map(storable, found))
-
-
-def _criteria(gold: object, is_criterion: bool, depth: int) -> Iterator[str]:
-    """The texts under the names of criteria, however rows are nested."""
-    if isinstance(gold, str) and is_criterion:
-        yield gold
-    elif isinstance(gold, list) and depth:
-        for one in gold:
-            yield from _criteria(one, is_criterion, depth - 1)
-    elif isinstance(gold, dict) and depth:
-        for name, one in gold.items():
-            yield from _criteria(
-                one, name in _CRITERIA or (is_criterion and not isinstance(one, str)), depth - 1
-            )
 
 
 def page_of(given: GivenPage) -> tuple[NormalURL, Page] | None:

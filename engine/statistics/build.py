@@ -176,7 +176,7 @@ def leaderboard_of(
         known_attribute(by, known.tasks)
     every = list(measured(rows, known.metrics, among, known.judges_of))
     due, without = _due(every)
-    integrity = integrity_of(scores)
+    integrity = integrity_of(scores, records)
     boards = [_with_people(_board(one, known, statistics), corrected) for one in due]
     boards = [
         _with_signs(board, integrity) if (board.protocol, board.metric) in known.ranking else board

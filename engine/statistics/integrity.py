@@ -1,18 +1,19 @@
 """What a system's figures rest on, where that changes them or a reader would want to know: notes and badges.
 
-The signs themselves are counted with the scores (`scoring/text/integrity.py`, FACT, RACE); here they are held against
-the figures. Only what is beyond these limits is said:
+The signs themselves are counted with the scores (`scoring/text/integrity.py`, FACT, RACE), those of a report by itself
+once for every protocol (`engine/runs/signs.py`); here they are held against the figures. Only what is beyond these
+limits is said:
 
 - citations: `c_acc` differs by more than 2 points from `c_acc_distinct`, in which every page counts once, whatever
   addresses lead to it, and a page that holds little but the report's own sentences supports nothing;
 - marks: more than a tenth of a system's citation marks and addresses leads to no pair, or the systems differ in it by
   more than a tenth;
-- reports: a report addresses the judge, hides text from its readers, has at least half of its runs of five words from
-  the reference report, or says at least a quarter of the criteria word for word.
+- reports: a report addresses the judge, hides text from its readers, has at least half of its wording from the
+  reference report, or from its task and criteria, or says at least a quarter of its text again.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.runs.board import Sign
+from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.signs import LIMITS, Signed, added
 from adjudge.judges.plural import plural
 from adjudge.scoring.text.accounted import LOUD
 
@@ -27,17 +30,18 @@ __all__ = ["Integrity", "integrity_of"]
 
 POINTS = 0.02
 _REPORT = ["system", "task_id", "sample", "repeat"]
+_LIMITS = LIMITS | {"reference_runs": 0.5}
 _SIGNS = {
-    "injections": (1.0, "address the judge", "address the judge"),
-    "hidden": (1.0, "hide text", "hide text from their readers"),
-    "reference_runs": (
-        0.5,
-        "copy the reference",
-        "have at least half of their wording from the reference report",
+    "injections": ("address the judge", "address the judge"),
+    "hidden": ("hide text", "hide text from their readers"),
+    "reference_runs": ("copy the reference", "have at least half of their wording from the reference report"),
+    "criteria_echo": (
+        "echo the criteria",
+        "have at least half of their wording from their task and its criteria",
     ),
-    "criteria_echo": (0.25, "echo the criteria", "say at least a quarter of the criteria word for word"),
+    "repeated": ("repeat themselves", "say at least a quarter of their text more than once"),
 }
-"""From which value on a sign of a report is told, and how: in a few words, and in a sentence."""
+"""How a sign of a report is told: in a few words, and in a sentence."""
 
 _Of = tuple[str, str]
 """A protocol and a system."""
@@ -50,18 +54,18 @@ class Integrity(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def integrity_of(scores: pa.Table) -> Integrity:
-    """What is beyond the limits in the score rows of reports that were judged by themselves."""
+def integrity_of(scores: pa.Table, records: Sequence[RunRecord] = ()) -> Integrity:
+    """What is beyond the limits in the score rows of reports that were judged by themselves, the runs in `records`."""
     shares = _lost(scores)
     found = [*_on_citations(scores), *_on_lost(shares)]
-    for metric, (least, words, said) in _SIGNS.items():
-        found += _on_reports(_values(scores, "race", metric), metric, least, words, said)
+    counted = added(record.signs for record in records)
+    for metric in _SIGNS:
+        found += _on_reports(_counts(scores, counted, metric), metric)
     signs: defaultdict[_Of, list[Sign]] = defaultdict(list)
     for of, sign in found:
         signs[of].append(sign)
-    return Integrity(
-        {of: tuple(own) for of, own in signs.items()}, (*(sign.said for _, sign in found), *_uneven(shares))
-    )
+    said = dict.fromkeys(sign.said for _, sign in found)  # of a report under several protocols, once
+    return Integrity({of: tuple(own) for of, own in signs.items()}, (*said, *_uneven(shares)))
 
 
 def _on_citations(scores: pa.Table) -> Iterator[tuple[_Of, Sign]]:
@@ -112,17 +116,34 @@ def _uneven(shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[str]:
         yield "fact: systems are not comparable: of some, far more marks and addresses lead to no pair than of others"
 
 
+def _counts(
+    scores: pa.Table, counted: Mapping[_Of, Signed], metric: str
+) -> dict[tuple[str, int, int], list[str]]:
+    """The protocols under which `reports` of a system were looked at, and so many are beyond the limit of a sign.
+
+    RACE's own rows tell of the reference, and of runs in which reports were not looked at by themselves.
+    """
+    found: defaultdict[tuple[str, int, int], list[str]] = defaultdict(list)
+    if metric in LIMITS:
+        for (protocol, system), one in sorted(counted.items()):
+            found[system, one.beyond.get(metric, 0), one.reports].append(protocol)
+    rows = _values(scores, "race", metric)
+    beyond = pc.cast(pc.greater_equal(rows[metric], _LIMITS[metric]), pa.int64())
+    for row in _by_system(rows.append_column("beyond", beyond), [("beyond", "sum"), ("beyond", "count")]):
+        if metric not in LIMITS or ("race", row["system"]) not in counted:
+            found[row["system"], row["beyond_sum"], row["beyond_count"]].append("race")
+    return found
+
+
 def _on_reports(
-    found: pa.Table, metric: str, least: float, words: str, said: str
+    counts: Mapping[tuple[str, int, int], Sequence[str]], metric: str
 ) -> Iterator[tuple[_Of, Sign]]:
-    beyond = pc.cast(pc.greater_equal(found[metric], least), pa.int64())
-    counted = found.append_column("beyond", beyond)
-    for row in _by_system(counted, [("beyond", "sum"), ("beyond", "count")]):
-        count, system = row["beyond_sum"], row["system"]
+    words, said = _SIGNS[metric]
+    for (system, count, reports), protocols in counts.items():
         if count:
-            reports = plural(row["beyond_count"], "report")
-            sentence = f"race: {count} of {reports} of {system} {said}"
-            yield ("race", system), Sign(f"{count} of {reports} {words}", sentence)
+            of = f"{count} of {plural(reports, 'report')}"
+            sign = Sign(f"{of} {words}", f"{', '.join(protocols)}: {of} of {system} {said}")
+            yield from (((protocol, system), sign) for protocol in protocols)
 
 
 def _values(scores: pa.Table, protocol: str, metric: str) -> pa.Table:

@@ -187,7 +187,9 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     is None. A scored card with a `reason` took the minimum by the report's own doing. `bounds` holds the metrics that
     are made of several parts or miss some; `bounds_of` answers for every one. `judgments` are the hex keys of all that
     was asked, `pages` the URLs of all that was read, in order of first use. `key` is a hex digest of all that decided
-    it, empty where a question has no answer or something else has a say, like a page, which may change.
+    it, empty where a question has no answer or something else has a say, like a page, which may change. `signs` are
+    what the report does to please a judge (`signs_in` of `scoring/text/integrity.py`), whatever the protocol; empty
+    where nobody has looked.
     """
 
     protocol: str
@@ -206,6 +208,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     bounds: dict[str, Bounds] = {}
     rival: str = ""
     key: str = ""
+    signs: dict[str, float] = {}
 
     def bounds_of(self, metric: Metric) -> Bounds:
         """The bounds of `metric`: those kept, else the value alone, else everything from its worst to its best."""

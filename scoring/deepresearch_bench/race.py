@@ -58,6 +58,7 @@ from adjudge.scoring.deepresearch_bench.yardstick import (
     yardstick,
 )
 from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.cleaning import clean_report, judge_clean
 
@@ -500,7 +501,8 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
             marks = await ask(target_first=not self._reference_first)
         items = [_Item(*item, found) for item, found in zip(measure.items, marks, strict=True)]
         criteria = tuple(storable(item.criterion.criterion) for item in items)
-        signs = await aside(signs_of, storable(case.report.text), reference, criteria)
+        asked = (*asked_of(case.task), *criteria)
+        signs = await aside(signs_of, storable(case.report.text), reference, asked)
         return signs | self._values(items, measure), [
             mark_evidence(
                 item.criterion.named(item.dimension),

@@ -15,7 +15,7 @@ RACE = MetricWords(
         "total": "The report's own weighted marks, without the reference.",
         "injections": "Passages of the report that address the judge.",
         "hidden": "Characters of the report that a reader does not see.",
-        "criteria_echo": "The task's criteria that the report says word for word.",
+        "criteria_echo": "The share of the report that is its task and criteria, by runs of four words.",
         "reference_runs": "The runs of five words that the report shares with the reference report.",
     },
     units={

@@ -4,7 +4,7 @@
   some languages, and nothing cleverer. What protects a judge is that reports are fenced as data (`judges/chat.py`) and
   judged in parts; this shows early that a policy has begun to try. Chat markup in code is what a report is about.
 - `hidden_chars`: text that a reader does not see (`seen.py`).
-- `echoed`: runs of four words that a report shares with its task and criteria.
+- `echoed`: runs of four words that a report shares with its task and criteria (`asked.py`).
 - `repeated`: runs of eight words that a report has said before.
 - `echoing`: pages that say little but what a report says, as one does that the report's author has put up for it.
 - `duplicates` and `stuffed`: citations that repeat an earlier one, and those beyond the third in one sentence.
@@ -15,7 +15,7 @@ Linear in the text.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from adjudge.scoring.text.citation_marks import compatible
 from adjudge.scoring.text.citations import Passage, Triplet, url_key
@@ -280,7 +280,15 @@ def echoing(pages: Sequence[str], text: str) -> float:
     return sum(len(words_of(page)) >= _PAGE_WORDS and runs.is_echo(page) for page in pages) / len(pages)
 
 
-def said_in(words: list[str], phrases: Collection[str]) -> int:
-    """How many of `phrases` stand in a text of these `words` word for word, case and punctuation aside."""
-    whole = f" {' '.join(words)} "
-    return sum(bool(said) and f" {' '.join(said)} " in whole for said in map(words_of, phrases))
+def signs_in(text: str, asked: tuple[str, ...]) -> dict[str, float]:
+    """The signs that need a report and what it was `asked` alone, whatever the protocol; counts and shares.
+
+    An answer of fewer than 20 words is no echo: a right one may have most of them from the criterion that it meets.
+    """
+    is_short = len(words_of(text)) < _KEYWORDS
+    return {
+        "injections": float(len(injections(text))),
+        "hidden": float(hidden_chars(text)),
+        "criteria_echo": 0.0 if is_short else echoed(text, asked),
+        "repeated": repeated(text),
+    }
