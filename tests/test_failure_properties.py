@@ -4,12 +4,14 @@ import asyncio
 import json
 import math
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from random import Random
 from typing import Any, get_args
 
 import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +20,14 @@ from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.reward import Value as RewardValue
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
+from adjudge.engine.runs.record import TaskRecord
+from adjudge.engine.statistics.build import leaderboard_of
+from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Question, ScriptedJudge, numbered
+from adjudge.judges.schema import schema_of
+from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, score_case
 from adjudge.scoring.contract.reasons import CAUSES
@@ -30,7 +37,9 @@ from adjudge.scoring.deepresearch_bench.fact_questions import Repeated, Repeats,
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.examples import shipped
 from tests.made_bench import made_bench
-from tests.random_judge import random_judge
+from tests.made_record import made_record
+from tests.random_judge import drawn, random_judge
+from tests.ranked import Few
 from tests.reference_dr3 import dr3_folder
 from tests.reference_livedr import livedr_folder, livedr_rows, predictions
 from tests.tools import DirectTools, page
@@ -441,6 +450,119 @@ def test_spelling_an_address_in_more_ways_never_counts_twice(case: Case, seed: i
     assert after.scores["pairs"] == times * (before.scores["pairs"] or 0)
     assert after.scores["distinct_pages"] == before.scores["distinct_pages"]
     assert after.scores["c_acc_distinct"] == pytest.approx(before.scores["c_acc_distinct"])
+
+
+SPELT: list[Callable[[str], str]] = [
+    lambda url: url.replace("https://", "http://"),
+    lambda url: f"{url}#part-{len(url)}",
+    lambda url: f"{url.partition('#')[0]}{'&' if '?' in url else '?'}utm_source=report",
+    lambda url: re.sub(r"(https://[^/:]+)/", r"\1:443/", url),
+]
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(["fact", "rigorous", "dr3"]), st.data(), st.integers(0, 1_000))
+def test_splitting_never_raises_the_number_ranked_by(name: str, data: st.DataObject, seed: int) -> None:
+    """Each paragraph in several, and each citation again, by other spellings of its address where it has one."""
+    if name == "fact":
+        protocol, case = Fact(extraction="markers"), data.draw(reports())
+    else:
+        protocol, case = data.draw(
+            st.sampled_from([one for one in example_cases(name) if one[0].name == name])
+        )
+    ways = data.draw(st.lists(st.sampled_from(SPELT), min_size=1, max_size=4, unique=True))
+    split = split_up(case, ways, data.draw(st.booleans()), Random(seed))
+    cards = [asyncio.run(score_case(protocol, one, OnePlace(unmoved(seed)))) for one in (case, split)]
+    plain, other = ranked_by(protocol, case, cards)
+    assert plain is not None and other is not None and other <= plain + 1e-9
+
+
+def split_up(case: Case, ways: Sequence[Callable[[str], str]], apart: bool, chance: Random) -> Case:
+    """`case`, half of its citations again in each of these `ways`, its sentences in several paragraphs if `apart`."""
+    body, heading, listed = case.report.text.partition("\n\n## References\n")
+    sources = dict(re.findall(r"(?m)^\[(\d+)\] .*?(https?://\S+)$", listed))
+
+    def again(mark: re.Match[str]) -> str:
+        return mark[0] + "".join(f"[{way}0{mark[1]}]" for way, _ in enumerate(ways, 1)) * chance.randint(0, 1)
+
+    if sources:
+        body = re.sub(r"\[(\d+)\]", again, body)
+    else:
+        body = re.sub(
+            r"\[[^\]\n]+\]\((https?://[^)\s]+)\)",
+            lambda link: (
+                link[0] + "".join(f" [1]({change(link[1])})" for change in ways) * chance.randint(0, 1)
+            ),
+            body,
+        )
+        body = re.sub(r"\[(?:RAG-\d+|Doc: [^\]\n]+)\]", lambda mark: mark[0] * chance.randint(1, 3), body)
+    more = "".join(
+        f"\n[{way}0{number}] Page. {change(url)}"
+        for way, change in enumerate(ways, 1)
+        for number, url in sources.items()
+    )
+    report = msgspec.structs.replace(
+        case.report,
+        text=(body.replace(". ", ".\n\n") if apart else body) + heading + listed + more,
+        citations=tuple(
+            msgspec.structs.replace(one, url=change(one.url))
+            for one in case.report.citations
+            for change in (str, *ways)
+        ),
+    )
+    return msgspec.structs.replace(case, report=report)
+
+
+def unmoved(seed: int) -> ScriptedJudge:
+    """A judge whose opinion on a statement or criterion depends on that and on its source; nothing repeats."""
+
+    def opinion(question: Question[Any]) -> Any:
+        if isinstance(question, Repeats):
+            return Repeated(items=dict.fromkeys(numbered(question.count), "new"))
+        listed = getattr(question, question.listed) if isinstance(question, Numbered) else ()
+        about = dict(zip(numbered(len(listed)), listed, strict=True))
+        said = {} if about else question.fields()
+        source = [one.text for one in question.context.sections if one.name in ("page", "source")]
+        whole = f"{seed} {type(question).__name__} {said} {source}"
+
+        def part(name: str, kind: Any) -> Any:
+            if about and kind.get("properties", {}).keys() == about.keys():
+                return {
+                    key: drawn(one, Random(f"{whole} {about[key]}"))
+                    for key, one in kind["properties"].items()
+                }
+            return drawn(kind, Random(f"{whole} {name}"))
+
+        kinds = schema_of(question, analysis=False)["properties"]
+        return json.dumps({name: part(name, kind) for name, kind in kinds.items()})
+
+    return ScriptedJudge(opinion)
+
+
+def ranked_by(protocol: ScoringProtocol, case: Case, cards: Sequence[Scorecard]) -> list[float | None]:
+    """The numbers by which a board ranks systems of which it knows one report each."""
+    metrics = metrics_of(protocol, case)
+    systems = [f"system {number}" for number, _ in enumerate(cards)]
+    rows = [
+        {
+            "protocol": protocol.name,
+            "system": system,
+            "task_id": "1",
+            "sample": 0,
+            "repeat": 0,
+            "metric": metric.name,
+            "value": card.scores[metric.name],
+            "status": "unscored" if card.scores[metric.name] is None else "scored",
+            **msgspec.structs.asdict(card.bounds_of(metric)),
+        }
+        for system, card in zip(systems, cards, strict=True)
+        for metric in metrics
+    ]
+    record = made_record({protocol.name: tuple(metrics)}, {"1": TaskRecord("en", "")}, systems)
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(SCORE_TYPES.items())))
+    (head,) = (one for one in leaderboard_of([record], table, Few()).metrics if one.headline)
+    values = {row.system: row.value for row in head.standings}
+    return [values[system] for system in systems]
 
 
 class OnePlace(DirectTools):
