@@ -122,6 +122,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.blocks.lines": lambda text: _all(blocks.lines(text)),
     "scoring.text.blocks.outlined": blocks.outlined,
     "scoring.text.citation_marks.clean_url": citation_marks.clean_url,
+    "scoring.text.citation_marks.exact_url": citation_marks.exact_url,
     "scoring.text.citation_marks.may_hold_mark": citation_marks.may_hold_mark,
     "scoring.text.citation_marks.pieces": lambda text: _all(citation_marks.pieces(text, _KNOWN)),
     "scoring.text.accounted.account": accounted.account,

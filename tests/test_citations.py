@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.protocol import MAX_REPORT_CHARS
+from adjudge.scoring.text.accounted import account
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.citation_marks import MAX_URL, Labels, Mark, clean_url, may_hold_mark, pieces
 from adjudge.scoring.text.citations import parse, url_key
@@ -266,9 +267,20 @@ def test_addresses_are_recognised_in_any_case(text: str, url: str) -> None:
 def test_urls_end_where_prose_continues() -> None:
     assert clean_url("https://a.example/x_(y)).,") == "https://a.example/x_(y)"
     assert clean_url("<https://a.example/#part:~:text=b,-c>") == "https://a.example/#part"
-    assert url_key("https://A.example:443/x#y") == url_key("https://a.example/x.")
+    assert url_key("https://A.example:443/x#y") == url_key("https://a.example/x")
     assert url_key("http://a.example/x/?utm_source=b&amp;gclid=1") == url_key("https://a.example/x")
     assert url_key("doi:nothing") == "doi:nothing"
+
+
+@pytest.mark.parametrize("end", ["!", "?now!", "Inc.", "(a).", "*", "'s"])
+def test_target_of_a_link_is_exact(end: str) -> None:
+    url = f"https://a.example/what{end}"
+    for linked in (f"[the mill]({url})", f"[1]({url})", f"[the mill](<{url}>)"):
+        text = f"Oats are ground {linked}, they say."
+        assert [one.url for one in parse(text).triplets] == [url]
+        assert account(text).urls_unused == ()
+    handed = (Citation(url=url, marker="[7]"), Citation(url=url, position=15))
+    assert {one.url for one in parse("Oats are ground. So they say [7].", handed).triplets} == {url}
 
 
 def test_cleaner_keeps_prose_and_removes_marks_and_lists() -> None:

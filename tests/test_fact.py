@@ -711,7 +711,7 @@ def test_kept_statements_are_those_named_or_all(statements: list[str], kept: lis
 
 
 def test_urls_group_by_normal_form_in_order_of_first_use() -> None:
-    urls = ["https://B.example:443/x#y", A, "https://b.example/x.", "doi:none", "https://a.example"]
+    urls = ["https://B.example:443/x#y", A, "https://b.example/x", "doi:none", "https://a.example"]
     groups = group_by_url([Triplet(str(place), place, url) for place, url in enumerate(urls)])
     assert [(group.url, group.facts) for group in groups] == [
         ("https://B.example:443/x#y", ("0", "2")),

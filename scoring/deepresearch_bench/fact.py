@@ -68,7 +68,7 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.accounted import Account, account, said_of_lost
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.citation_marks import clean_url
+from adjudge.scoring.text.citation_marks import exact_url
 from adjudge.scoring.text.citations import MAX_FACTS, Triplet, cited, url_key
 from adjudge.scoring.text.integrity import Runs
 
@@ -251,7 +251,7 @@ _SPELLINGS = 4  # of a URL that are tried
 
 
 def _group(urls: tuple[str, ...], facts: tuple[str, ...]) -> Group:
-    address, *others = dict.fromkeys(address_of(clean_url(url)) for url in urls[:_SPELLINGS])
+    address, *others = dict.fromkeys(address_of(exact_url(url)) for url in urls[:_SPELLINGS])
     return Group(urls[0], facts, address, tuple(one for one in others if not isinstance(one, Page)))
 
 

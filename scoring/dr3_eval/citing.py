@@ -21,6 +21,7 @@ import msgspec
 
 from adjudge.judges.lexical import terms
 from adjudge.scoring.contract.case import Citation
+from adjudge.scoring.text.citation_marks import clean_url
 from adjudge.scoring.text.citations import Passage, parse, url_key
 
 MAX_NAMES = 1_000
@@ -99,7 +100,7 @@ class Labels:
         """The place of the source that `text` names: by URL, by file name, or by title in letters and digits only."""
         if not text.strip():
             return None
-        found = self._by_url.get(url_key(text))
+        found = self._by_url.get(url_key(clean_url(text)))
         if found is None and "://" not in text.replace("file://", ""):
             found = self._by_name.get(_file_name(text))
         return self._by_title.get(_normal(text)) if found is None else found

@@ -11,7 +11,7 @@ import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, page_parts
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.citation_marks import clean_url, compatible
+from adjudge.scoring.text.citation_marks import compatible, exact_url
 from adjudge.scoring.text.citations import MAX_REFERENCES, parse, url_key
 from adjudge.scoring.text.sentences import tidy
 
@@ -70,7 +70,7 @@ def cited_urls(text: str, handed: tuple[Citation, ...] = ()) -> list[str]:
     citations = parse(text, handed)
     found = [reference.url for reference in citations.references]
     found += [url for passage in citations.passages for _, url in passage.sources]
-    found += [clean_url(citation.url) for citation in handed]
+    found += [exact_url(citation.url) for citation in handed]
     return list(dict.fromkeys(url for url in found if url))
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.citation_marks import SCHEME, clean_url
+from adjudge.scoring.text.citation_marks import SCHEME, clean_url, exact_url
 from adjudge.scoring.text.citations import cited, url_key
 from adjudge.scoring.text.markup import plain
 
@@ -114,7 +114,9 @@ def addresses(text: str) -> dict[str, str]:
     """Every address in plain Markdown (the first 20,000), by its key, whatever it is there for. Linear time."""
     found: dict[str, str] = {}
     for match in _ADDRESS.finditer(text):
-        url = clean_url(match[0][: _closed(match[0])])
+        address = match[0][: _closed(match[0])]
+        before = text[max(match.start() - 3, 0) : match.start()]
+        url = exact_url(address) if before.endswith(("](", "](<")) else clean_url(address)
         url = url if "://" in url else f"https://{url}"
         found.setdefault(url_key(url), url)
         if len(found) >= _MAX_ADDRESSES:

@@ -169,13 +169,18 @@ class _Span(NamedTuple):
     mark: Mark
 
 
-def clean_url(url: str) -> str:
-    """`url` as it was meant.
+def exact_url(url: str) -> str:
+    """`url` as it was meant, where it is known where it ends: the target of a link, a field of a file.
 
     Escapes and entities are the characters that they stand for (CommonMark 0.31, 2.4 and 2.5), invisible characters and
-    text fragments (`#:~:text=`) are cut, and what follows a URL in prose is trimmed off its end.
+    text fragments (`#:~:text=`) are cut.
     """
-    url = _TEXT_FRAGMENT.sub("", _literal(url.strip().strip("<>")))
+    return _TEXT_FRAGMENT.sub("", _literal(url.strip().strip("<>")))
+
+
+def clean_url(url: str) -> str:
+    """`exact_url` of an address in prose, without what follows it there: punctuation, a possessive."""
+    url = exact_url(url)
     return url[: _trimmed(url)].removesuffix("'s").removesuffix("’s")
 
 
@@ -325,7 +330,7 @@ def _linked(title: str, target: str) -> Mark | None:
     labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
     if target.startswith("#"):
         return Mark(labels) if labels else None
-    return Mark(labels, clean_url(_with_scheme(target)), "" if labels else title) if target else None
+    return Mark(labels, exact_url(_with_scheme(target)), "" if labels else title) if target else None
 
 
 def _with_scheme(url: str) -> str:

@@ -32,6 +32,7 @@ from adjudge.scoring.text.citation_marks import (
     Mark,
     author_year,
     clean_url,
+    exact_url,
     label,
     pieces,
     split,
@@ -62,11 +63,11 @@ class Reference(msgspec.Struct, frozen=True):
 
 def url_key(url: str) -> str:
     """The key that groups URLs by the page that they lead to, or a malformed URL unchanged."""
-    cleaned = clean_url(url)
+    exact = exact_url(url)
     try:
-        return page_key(cleaned)
+        return page_key(exact)
     except MalformedURL:
-        return cleaned
+        return exact
 
 
 def references_in(found: Iterable[Line]) -> Iterator[Reference]:
