@@ -40,6 +40,8 @@ REPEATED_IN = {
     # Addresses are read from the marks; what is counted of them is found without what that reader knows.
     "URL": {
         "fetchers/urls:normalise_url",
+        "fetchers/urls:page_key",
+        "fetchers/urls:page_parts",
         "scoring/text/citation_marks:_literal",
         "scoring/text/citation_marks:_trimmed",
         "scoring/text/citation_marks:clean_url",
