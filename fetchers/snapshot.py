@@ -25,7 +25,7 @@ from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, kind_of, me
 from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor
 from adjudge.fetchers.signs import failure_of
-from adjudge.fetchers.urls import MalformedURL, NormalURL, normalise_url, storable
+from adjudge.fetchers.urls import ByPage, MalformedURL, NormalURL, normalise_url, storable
 
 INDEX = "index.jsonl"
 _RENDERED = ("<!DOCTYPE html>\n<meta charset=utf-8>\n<pre>", "</pre>\n")
@@ -86,6 +86,7 @@ class SnapshotFetcher(Fetcher):
         self._folder = Path(folder)
         self._limits = limits
         self._entries, self.rejected = read_index(self._folder)
+        self._pages = ByPage(self._entries)
         self._pool = ExtractorPool(limits.processes(extractor), extractor=extractor, seconds=timeouts.extract)
         self._flight: SingleFlight[NormalURL, Page] = SingleFlight()
 
@@ -96,9 +97,12 @@ class SnapshotFetcher(Fetcher):
 
     async def page(self, address: NormalURL) -> Page:
         """The frozen page; two readings are equal in every field."""
-        entry = self._entries.get(address)
-        if entry is None:
+        found = self._pages.find(address)
+        if found is None:
             return failed(address, "page_not_in_snapshot", "the frozen pages do not hold it")
+        known, entry = found
+        if known != address:
+            entry = msgspec.structs.replace(entry, final_url=entry.final_url or known)
         return await self._flight.do(address, lambda: self._thawed(address, entry))
 
     async def pages(self) -> AsyncIterator[Page]:

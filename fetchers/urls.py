@@ -11,9 +11,9 @@ A user may allow citations to lead to non-public addresses: "HOST:PORT", or "HOS
 import hashlib
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple, NewType
+from typing import Generic, NamedTuple, NewType, TypeVar
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 import idna
@@ -28,6 +28,8 @@ def storable(text: str) -> str:
 
 NormalURL = NewType("NormalURL", str)
 """A URL in its normal form. Only `normalise_url` makes one."""
+
+V = TypeVar("V")
 
 MAX_URL = 8192
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -183,6 +185,21 @@ def page_key(url: str) -> str:
     parts = page_parts(url)
     userinfo = f"{parts.userinfo}@" if parts.userinfo else ""
     return f"//{userinfo}{parts.host}{f':{parts.port}' if parts.port else ''}{parts.target}"
+
+
+class ByPage(Generic[V]):
+    """What is known of pages by their addresses, found by any address of a page: its own first, then its key's."""
+
+    def __init__(self, known: Mapping[NormalURL, V]) -> None:
+        self._known = known
+        self._addresses: dict[str, NormalURL] = {}
+        for address in known:
+            self._addresses.setdefault(page_key(address), address)
+
+    def find(self, address: NormalURL) -> tuple[NormalURL, V] | None:
+        """The address under which the page at `address` is known, and what is known; None if nothing is."""
+        found = address if address in self._known else self._addresses.get(page_key(address))
+        return None if found is None else (found, self._known[found])
 
 
 def site_of(url: str) -> str:

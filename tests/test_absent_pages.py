@@ -51,7 +51,14 @@ def test_plan_and_evaluate_say_which_pages_are_absent(
     assert said in caplog.text + warned
 
 
-@pytest.mark.parametrize(("cited", "mode"), [([HELD], "snapshot"), (["https://other.example/"], "off")])
+@pytest.mark.parametrize(
+    ("cited", "mode"),
+    [
+        ([HELD], "snapshot"),
+        (["http://held.example/a/?utm_source=b"], "snapshot"),
+        (["https://other.example/"], "off"),
+    ],
+)
 def test_nothing_is_said_where_nothing_is_absent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cited: list[str], mode: str
 ) -> None:

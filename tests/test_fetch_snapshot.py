@@ -20,6 +20,7 @@ from adjudge.fetchers.snapshot import (
     unrender,
     write_pages,
 )
+from adjudge.fetchers.urls import normalise_url
 from tests.servers.base import Server
 from tests.servers.hostile import ARTICLE
 from tests.snapshots import PAGES, page_of
@@ -80,9 +81,25 @@ async def test_page_outside_the_snapshot_is_not_fetched(tmp_path: Path) -> None:
         )
         assert (await fetcher.read(server.url())).reason == "page_not_in_snapshot"
         assert (await fetcher.read("no url")).reason == "citation_malformed"
-        assert (await fetcher.read("http://example.com/")).reason == "page_not_in_snapshot"
+        assert (await fetcher.read("http://www.example.com/")).reason == "page_not_in_snapshot"
         await fetcher.close()
     assert server.connections == 0
+
+
+async def test_page_is_found_under_every_address_of_it(tmp_path: Path) -> None:
+    listed = ({"url": f"https://example.com/{name}", "file": f"{name[0]}.txt"} for name in ("a", "b?c=1"))
+    own = {"url": "http://example.com/a", "file": "own.txt"}
+    files = {"a__txt": b"The first.", "b__txt": b"The second.", "own__txt": b"Its own."}
+    fetcher = SnapshotFetcher(folder_of(tmp_path, *listed, own, **files), ONE)
+    for asked, final, text in (
+        ("http://example.com/a", "http://example.com/a", "Its own."),
+        ("https://example.com/a/", "https://example.com/a", "The first."),
+        ("http://example.com:80/b/?utm_source=x&c=1#d", "https://example.com/b?c=1", "The second."),
+    ):
+        page = await fetcher.read(asked)
+        assert (page.url, page.final_url, page.text) == (normalise_url(asked), final, text)
+    assert (await fetcher.read("https://example.com/b?c=2")).reason == "page_not_in_snapshot"
+    await fetcher.close()
 
 
 @pytest.mark.parametrize(

@@ -479,14 +479,16 @@ class TestItems:
             items = [
                 {"task_id": "0", "text": text, "pages": [page]},
                 {"task_id": "0", "text": outside, "pages": [page]},
+                {"task_id": "0", "text": text.replace("https://a.org/x", "http://a.org/x/"), "pages": [page]},
                 {"task_id": "0", "text": text},
                 {"task_id": "0", "text": text, "pages": []},
                 {"task_id": "0", "text": "Tides rise twice a day."},
                 {"task_id": "0", "messages": [{"role": "assistant", "content": text}]},
             ]
-            mine, beyond, other, unread, plain, talk = await scorer.score(items)
+            mine, beyond, spelt, other, unread, plain, talk = await scorer.score(items)
         assert (mine.value, mine.reason) == (1.0, None)
         assert (beyond.value, beyond.reason) == (0.5, None)
+        assert (spelt.value, spelt.reason) == (1.0, None), "another address of the same page"
         assert (other.value, other.reason) == (None, "pages_off")
         assert (unread.value, unread.reason) == (0.0, None)
         assert (plain.value, plain.reason) == (None, "pages_off"), "whatever the text"

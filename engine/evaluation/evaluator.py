@@ -26,7 +26,7 @@ from adjudge.engine.store.scorecards import KeptCards
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Family, Metrics
 from adjudge.fetchers.page import Page, PageSource, failed
-from adjudge.fetchers.urls import NormalURL, site_of
+from adjudge.fetchers.urls import ByPage, NormalURL, site_of
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.case import Case, Report, Unread
 from adjudge.scoring.contract.protocol import (
@@ -188,7 +188,7 @@ class CaseTools(PageSource):
         priority: int = 0,
         own: Mapping[NormalURL, Page] | None = None,
     ) -> None:
-        self._own = own
+        self._own = None if own is None else ByPage(own)
         self.reasons: Counter[str] = Counter()
         self.deferred = Deferred()
         self._until: float | None = None  # when patience is over
@@ -231,8 +231,11 @@ class CaseTools(PageSource):
         if self._own is None:
             page = self.deferred.known(address) or await self._read(address)
         else:
-            page = self._own.get(address) or failed(
-                address, "page_not_in_snapshot", "not among the pages that came with the report"
+            found = self._own.find(address)
+            page = (
+                failed(address, "page_not_in_snapshot", "not among the pages that came with the report")
+                if found is None
+                else msgspec.structs.replace(found[1], url=address)
             )
         self.pages[page.url] = None
         return page

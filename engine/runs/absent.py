@@ -9,7 +9,7 @@ import msgspec
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.formats.dataset import Located
 from adjudge.fetchers.snapshot import read_index
-from adjudge.fetchers.urls import MalformedURL, normalise_url
+from adjudge.fetchers.urls import ByPage, MalformedURL, NormalURL, normalise_url
 from adjudge.judges.plural import plural
 from adjudge.scoring.text.citations import cited
 
@@ -43,14 +43,15 @@ def absent_pages(config: FetchConfig, reports: Iterable[Located]) -> AbsentPages
         return None
     entries, _ = read_index(Path(config.snapshot))
     looked_at = [one.load() for one in islice(reports, LOOKED_AT)]
-    urls: dict[str, None] = {}
+    urls: dict[NormalURL, None] = {}
     for report in looked_at:
         for triplet in cited(report.text, report.citations).triplets:
             try:
                 urls[normalise_url(triplet.url)] = None
             except MalformedURL:
                 continue
-    lacking = [url for url in urls if url not in entries]
+    held = ByPage(entries)
+    lacking = [url for url in urls if held.find(url) is None]
     if not lacking:
         return None
     return AbsentPages(len(looked_at), len(urls), len(lacking), tuple(lacking[:_EXAMPLES]))
