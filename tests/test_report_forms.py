@@ -132,6 +132,20 @@ def test_numbers_in_a_column_are_marks_if_its_title_says_so(
     assert [fact.split()[1] for fact in said if "rained" not in fact] == found
 
 
+@pytest.mark.parametrize(
+    ("below", "found"),
+    [
+        (f"- **Resource**: [A]({MILL})", 2),
+        (f"- Resources: <{MILL}>", 2),
+        (f"- **Source**: [A]({MILL})", 2),
+        ("- **Resources**: Two nurses and a van", 0),
+        (f"- **Resources**: Two nurses and a van [A]({MILL})", 1),
+    ],
+)
+def test_item_of_sources_is_that_of_the_paragraph_above(below: str, found: int) -> None:
+    assert len(parse(f"It rained. It snowed.\n\n{below}\n\nIt was cold.\n").triplets) == found
+
+
 _FIGURES = (
     "A box of pods costs $22.56. 24 K-Cups come in it. The miller sold 30 percent (2021). 2 Sacks were left."
 )

@@ -592,7 +592,8 @@ class _Body:
         """Take a line of sources."""
         self._flush()
         sources = self._sources.counted(found.marks, number)
-        depth = _depth(line.raw) if line.kind == "item" or line.raw[:1].isspace() else _OUTSIDE
+        inside = self._kind == "item" and (line.kind == "item" or line.raw[:1].isspace())
+        depth = _depth(line.raw) if inside else _OUTSIDE
         if sources:
             self._attach(found.raw, sources, depth)
         self._fresh = True

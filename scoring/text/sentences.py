@@ -180,6 +180,13 @@ def marked(text: str, labels: Labels) -> Marked:
 
 
 _ADDRESS_NAMES = frozenset("link url urls via doi web website webpage site href 链接 網址 网址 地址".split())
+_RESOURCE_NAMES = frozenset(["resource", "resources", "资源", "資源"])
+# Links and addresses alone; what else stands behind "Resources:" are means rather than sources.
+_ONLY_LINKS = re.compile(
+    r"[\s*_]{0,8}+(?:(?:\[[^\[\]\n]{1,1000}+\]\((?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)"
+    r"|<?https?://[^\s<>]{1,8192}+>?)[\s,;*_.]{0,8}+){1,20}+",
+    re.IGNORECASE,
+)
 _NO_SOURCES = ("note", "notas", "endnote", "footnote", "примечан", "注", "註")
 _MAX_NAME = 40  # characters in front of a line's colon
 
@@ -188,9 +195,12 @@ def names_sources(text: str) -> bool:
     """Whether a line is nothing but the sources of what stands beside it: "Source: [A study](https://...), [2]"."""
     start = text[:_MAX_NAME]
     name, colon, _ = start.replace("：", ":").partition(":")
+    behind = len(name) + 1
     name = name.strip(" \t*_>([（【-").casefold()
     if not colon or not name or name.startswith(_NO_SOURCES):
         return False
+    if name in _RESOURCE_NAMES:
+        return _ONLY_LINKS.fullmatch(text, behind) is not None
     return name in _ADDRESS_NAMES or strength(name) >= LIKELY
 
 
