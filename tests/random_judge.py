@@ -16,6 +16,7 @@ from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.deepresearch_bench.published_fact import PublishedExtract
+from adjudge.scoring.dr3_eval.published import PublishedCompactRecall
 
 WORDS = ("trams", "buses", "cost", "less", "than", "in", "2021", "cities")
 
@@ -23,13 +24,16 @@ WORDS = ("trams", "buses", "cost", "less", "than", "in", "2021", "cities")
 def random_judge(seed: int, failing: float = 0.0, reason: str = "judge_timeout") -> ScriptedJudge:
     """A judge with opinions drawn by `seed`, that fails by `reason` for the share `failing` of the questions.
 
-    A question that is asked again fails again, or has the same answer.
+    A question that is asked again fails again, or has the same answer; so does one that is asked in other words.
     """
 
     def opinion(question: Question[Any]) -> str:
         if isinstance(question, PublishedQuestion):
             question = msgspec.structs.replace(question, attempt=0)
-        digest = blake2b(question.identity(), key=str(seed).encode(), digest_size=8).digest()
+        same = question.identity()
+        if isinstance(question, PublishedCompactRecall):
+            same = f"{question.context}\n{question.insights_list}".encode()
+        digest = blake2b(same, key=str(seed).encode(), digest_size=8).digest()
         random = Random(digest)
         if random.random() < failing:
             return reason

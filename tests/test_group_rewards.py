@@ -38,7 +38,7 @@ from tests.mock_openai import MockOpenAI
 from tests.rewarding import best, scripted
 from tests.rewarding import served as judged_by
 from tests.scheduled import served
-from tests.worlds import lines, world
+from tests.worlds import FACTS, lines, world
 
 COMPARING = {"kind": "pairwise", "comparisons": 64}
 
@@ -390,7 +390,8 @@ class TestRank:
     async def test_rank_is_the_share_of_lower_values_and_asks_nothing(self, tmp_path):
         def opinion(question):
             assert not isinstance(question, BetterOfTwo | MarksOfList)
-            good = quality(question.context["report"]) > float(question.criterion.split()[-1].rstrip("."))
+            fact = question.criterion.split()[-1].rstrip(".")
+            good = quality(question.context["report"]) > FACTS.index(fact)
             return best(question) if good else type(best(question))(points=min(question.options, key=abs))
 
         config = grouped(tmp_path, {"kind": "rank", "weight": 2.0})

@@ -18,7 +18,7 @@ from tests.worlds import world
         (["plan", "x", "--jsno"], "--jsno: unknown option; use '--json'"),
         (["store", "compct", "x"], "unknown value 'compct'; use 'compact'"),
         (["plan", "x", "y"], "y: unexpected argument"),
-        (["plan"], "required: CONFIG"),
+        (["serve"], "required: CONFIG"),
         (["plan", "x", "--limit=many"], "--limit"),
     ],
 )

@@ -74,7 +74,7 @@ def test_drift_compares_first_and_last_points(points: list[float]) -> None:
 
 
 def test_log_says_the_state_once_in_a_window(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "adjudge")
     panel = Panel()
     for step in range(WINDOW // 4):
         given = [

@@ -1,16 +1,20 @@
 """Every command that writes, on what it needs; and those that write nothing."""
 
+import shutil
 from pathlib import Path
+
+import msgspec
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.rewards.model import RewardModel
+from adjudge.engine.runs.record import RunRecord
 from tests.examples import shipped
 from tests.result_folders import race_row, written
 from tests.worlds import world
 
-_RUNS = {"livedrbench": "livedr", "dr3-eval": "dr3"}
+_RUNS = {"livedrbench": "livedr", "dr3-eval": "dr3", "eval-results": "hub"}
 EXPORTS = {
     f"export {form}": ["export", f"HERE/{_RUNS.get(form, 'run')}", "--format", form, "--out", "OUT/made"]
     for form in FORMS
@@ -63,6 +67,10 @@ def made(folder: Path) -> Path:
     for example, name in (("quickstart", "run"), ("livedrbench", "livedr"), ("dr3", "dr3")):
         config = shipped(example) / "adjudge.yaml"
         evaluate(RunConfig.load(config, out=str(folder / name), store=str(folder / "store")))
+    shutil.copytree(folder / "run", folder / "hub")
+    record = RunRecord.read(folder / "hub")
+    config = msgspec.structs.replace(record.config, tasks="hf:example/tasks")
+    msgspec.structs.replace(record, config=config).write(folder / "hub")
     evaluate(RunConfig.load(world(folder / "world", systems=2, tasks=2)))
     written(folder / "results/raw_results.jsonl", [race_row(1, 0.5)])
     log = {"metric": "score_clipped", "log": {"file": str(folder / "rewards.jsonl")}}
