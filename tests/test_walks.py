@@ -29,6 +29,8 @@ REPEATED_IN = {
     # RACE has counts of its own; every report is looked at whatever its protocols are.
     "report": {
         "fetchers/urls:normalise_url",
+        "fetchers/urls:page_key",
+        "fetchers/urls:page_parts",
         "scoring/text/thoughts:parted",
         "scoring/text/asked:_criteria",
         "scoring/text/integrity:hidden_chars",
@@ -45,6 +47,7 @@ REPEATED_IN = {
         "scoring/text/citation_marks:_literal",
         "scoring/text/citation_marks:_trimmed",
         "scoring/text/citation_marks:clean_url",
+        "scoring/text/citation_marks:exact_url",
         "scoring/text/citations:url_key",
     },
     # A flag of the rollout and a count of RACE: either may be there without the other.
