@@ -124,18 +124,14 @@ def test_space_is_a_static_page_with_its_metadata(run: Path, tmp_path: Path) -> 
     assert count[0][0] > 0
 
 
+def to_wandb(run: Path, out: Path) -> None:
+    export = [Path(sys.executable).with_name("adjudge"), "export", run, "--format", "wandb", "--out", out]
+    subprocess.run(list(map(str, export)), check=True, capture_output=True)
+
+
 def test_wandb_runs_hold_the_figures(run: Path, tmp_path: Path) -> None:
     """Read in a process of their own: the library warns, and not about us."""
-    export = [
-        Path(sys.executable).with_name("adjudge"),
-        "export",
-        run,
-        "--format",
-        "wandb",
-        "--out",
-        tmp_path,
-    ]
-    subprocess.run(list(map(str, export)), check=True, capture_output=True)
+    to_wandb(run, tmp_path)
     read = """
 import json, struct, sys
 from pathlib import Path
@@ -208,16 +204,7 @@ print(json.dumps({run.info.run_name: [run.data.metrics, run.data.params, run.inf
 
 
 def test_wandb_run_that_was_cut_off_is_not_whole(run: Path, tmp_path: Path) -> None:
-    command = [
-        Path(sys.executable).with_name("adjudge"),
-        "export",
-        run,
-        "--format",
-        "wandb",
-        "--out",
-        tmp_path,
-    ]
-    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    to_wandb(run, tmp_path)
     whole, *_ = tmp_path.rglob("*.wandb")
     assert has_ended(whole)
     for size in (0, 3, 90, whole.stat().st_size - 1):

@@ -1,5 +1,6 @@
 """`adjudge init` finds what people have in a folder, and writes a configuration that runs."""
 
+import asyncio
 import json
 import shutil
 import zipfile
@@ -15,6 +16,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.found import found_in
 from adjudge.engine.runs.choice import chosen_dataset
 from tests.commands import one_line, run
+from tests.mock_openai import MockOpenAI
 from tests.paper_folders import deepresearch_bench, dr3_eval, drmi_bench, livedrbench, rigorous_bench
 
 KITE = "What colour is the kite?"
@@ -233,6 +235,13 @@ def test_a_server_of_the_environment_judges(tmp_path: Path) -> None:
         str(tmp_path), str(tmp_path / "b.yaml"), environ={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     )
     assert "lists no model" in away.found["judge"]
+
+
+async def test_the_only_model_of_a_server_judges(tmp_path: Path) -> None:
+    put(tmp_path, {"kite.md": TEXT})
+    async with MockOpenAI(serves="small") as mock:
+        found = await asyncio.to_thread(start, str(tmp_path), environ={"OPENAI_BASE_URL": mock.url})
+    assert found.found["judge"] == "small: the server of OPENAI_BASE_URL"
 
 
 def test_pages_and_criteria_are_found(tmp_path: Path) -> None:

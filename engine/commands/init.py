@@ -1,9 +1,9 @@
 """`adjudge init`: a configuration for the files in a folder, and what was taken for what."""
 
 import argparse
+import asyncio
 import os
 import tempfile
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,9 +24,9 @@ from adjudge.engine.formats.found import OWN, FoundFolder, found_in
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.gold import LackingGold, lacking_gold
 from adjudge.fetchers.files import write_new
-from adjudge.judges.completions import models
-from adjudge.judges.judgment import KEY_VARIABLE
-from adjudge.judges.plural import plural
+from adjudge.judges.errors import JudgeError
+from adjudge.judges.plural import listed, plural
+from adjudge.judges.server import OpenAIConfig, Server
 from adjudge.scoring.contract.case import Task
 from adjudge.scoring.text.accounted import account
 
@@ -35,8 +35,6 @@ TASKS = "tasks.jsonl"
 _SHARED_GOLD = frozenset({"draco", "healthbench", "researchrubrics", "rler"})
 """Protocols that read the gold of `rubrics` by rules of their own; their formats name them."""
 _LIST_S = 5.0
-_LIST_BYTES = 1_000_000
-_NAMED = 5
 _REPORTS_READ = 200  # to see whether reports cite
 
 
@@ -191,26 +189,27 @@ def _judge(spec: str, environ: Mapping[str, str]) -> _Judge:
     embedded = "it compares words, to try things; --judge openai:http://HOST:PORT/v1#MODEL names a model"
     if not url.startswith(("http://", "https://")) or credentials(url) is not None:
         return _Judge("lexical", embedded)
-    listed = (
-        [environ["OPENAI_MODEL"]]
-        if environ.get("OPENAI_MODEL")
-        else _models(url, environ.get(KEY_VARIABLE, ""))
-    )
-    if len(listed) != 1:
-        said = f"lists {plural(len(listed), 'model')}" if listed else "lists no model"
+    offered = [environ["OPENAI_MODEL"]] if environ.get("OPENAI_MODEL") else _models(url)
+    if len(offered) != 1:
+        said = f"lists {plural(len(offered), 'model')}" if offered else "lists no model"
         return _Judge(
             "lexical", f"the server of OPENAI_BASE_URL {said}; --judge openai:{url}#MODEL chooses one"
         )
-    return _Judge({"backend": "openai", "url": url, "model": listed[0]}, "the server of OPENAI_BASE_URL")
+    return _Judge({"backend": "openai", "url": url, "model": offered[0]}, "the server of OPENAI_BASE_URL")
 
 
-def _models(url: str, key: str) -> list[str]:
+def _models(url: str) -> list[str]:
     """The models that the server lists, none if it does not."""
-    request = urllib.request.Request(f"{url.rstrip('/')}/models")
-    if key:
-        request.add_header("Authorization", f"Bearer {key}")
-    with suppress(OSError, ValueError), urllib.request.urlopen(request, timeout=_LIST_S) as reply:
-        return [one.name for one in models(reply.read(_LIST_BYTES))]
+
+    async def asked() -> list[str]:
+        server = Server(OpenAIConfig(url=url, model="-", timeout_s=_LIST_S))
+        try:
+            return [one.name for one in await server.models()]
+        finally:
+            await server.close()
+
+    with suppress(JudgeError):
+        return asyncio.run(asked())
     return []
 
 
@@ -230,23 +229,18 @@ def _words(found: FoundFolder, dataset: Dataset, judge: _Judge) -> dict[str, str
     words = {
         "format": "" if found.layout == OWN else found.layout,
         "tasks": f"{from_}: {plural(len(dataset.tasks), 'task')} ({spoken})",
-        "reports": f"{_listed(found.reports) or 'those in it'}: {plural(len(dataset.reports), 'report')} of "
-        f"{plural(len(systems), 'system')} ({_listed(systems)}){several}",
+        "reports": f"{listed(found.reports) or 'those in it'}: {plural(len(dataset.reports), 'report')} of "
+        f"{plural(len(systems), 'system')} ({listed(systems)}){several}",
         "criteria": found.criteria,
         "pages": found.pages,
         "judge": f"{_named(judge.setting)}: {judge.why}",
-        "left out": _listed(found.aside),
+        "left out": listed(found.aside),
     }
     return {key: word for key, word in words.items() if word}
 
 
 def _named(setting: object) -> str:
     return str(setting["model"]) if isinstance(setting, dict) else str(setting)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _configuration(

@@ -28,7 +28,7 @@ from adjudge.engine.config.protocols import named_protocols, protocol_loaders, w
 from adjudge.engine.config.redaction import credentials, named_credentials
 from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive, Seconds, mistake
-from adjudge.judges.plural import plural
+from adjudge.judges.plural import listed, plural
 from adjudge.judges.published import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
 from adjudge.scoring.contract.protocol import (
@@ -124,7 +124,6 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     replaced."""
 
 
-_NAMED = 5
 _OF_A_DEADLINE = 0.25  # how long a reward may wait for a site that wants fewer requests
 
 
@@ -154,18 +153,13 @@ class Select(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "languages": self.languages,
             "domains": self.domains,
         }
-        said = [f"{kind} {_listed(names)}" for kind, names in lists.items() if names]
+        said = [f"{kind} {listed(names)}" for kind, names in lists.items() if names]
         if self.limit is not None:
             said.append(f"the first {plural(self.limit, 'task')}")
         return "; ".join(said)
 
 
 EVERYTHING = Select()
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

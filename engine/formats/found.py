@@ -30,6 +30,7 @@ from adjudge.engine.formats.input_files import (
 from adjudge.engine.formats.own import language_of
 from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
+from adjudge.judges.plural import listed
 from adjudge.scoring.contract.case import Task
 
 __all__ = ["OWN", "FoundFolder", "found_in"]
@@ -44,7 +45,6 @@ _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
 _SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _LONG = 200  # characters: a text of so many is no name
 _YAML_BYTES = 2_000_000
-_NAMED = 5  # files that a message names
 _DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
 
 
@@ -140,8 +140,7 @@ def _own(folder: Path) -> FoundFolder:
     if len(named) == 1:
         tasks = named
     if len(tasks) > 1:
-        more = f" and {len(tasks) - _NAMED:,} more" if len(tasks) > _NAMED else ""
-        names = ", ".join(_name(folder, file) for file in tasks[:_NAMED]) + more
+        names = listed([_name(folder, file) for file in tasks])
         raise FormatError(
             f"{folder}: {names} may all be the tasks; give one of these to tasks: in a configuration"
         )

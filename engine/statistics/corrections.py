@@ -26,6 +26,7 @@ from adjudge.engine.runs.items import Item, Stratum, read_labels
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, figure
+from adjudge.judges.plural import listed
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.kernels.comparison.corrections import (
     LabelledItems,
@@ -48,7 +49,6 @@ __all__ = [
     "read_ratings",
 ]
 
-_NAMED = 5
 _NOT_LETTERS = re.compile(r"[^a-z]+")
 
 
@@ -153,7 +153,7 @@ def left_out(matrix: ScoreMatrix, ratings: list[HumanRating]) -> str:
     known = {*matrix.systems}, {*matrix.tasks}
     strange = [one for one in ratings if one.system not in known[0] or one.task_id not in known[1]]
     names = list(dict.fromkeys(f"{one.system!r} on task {one.task_id!r}" for one in strange))
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return listed(names)
 
 
 def rating_array(matrix: ScoreMatrix, ratings: list[HumanRating]) -> npt.NDArray[np.float64]:

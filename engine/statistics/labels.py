@@ -21,12 +21,12 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import figure
 from adjudge.engine.statistics.by_people import ByPeople, by_people
+from adjudge.judges.plural import listed
 from adjudge.scoring.contract.scorecard import Outcome
 from adjudge.scoring.kernels.agreement.human_consistency import krippendorffs_alpha, wilson
 
 __all__ = ["LabelAgreement", "Pair", "share_of", "with_labels"]
 
-_NAMED = 5
 _ON_SOURCES = frozenset({"supported", "unsupported", "unknown", "unreachable"})
 _NUMBER = re.compile(r"-?\d{1,12}(?:\.\d{1,12})?")
 _ASIDE = re.compile(r"(?:(-?\d[\d.]{0,20}) of |(\w[\w-]{0,40}) \().*", re.DOTALL)
@@ -68,9 +68,7 @@ def labels_given(run: Run, file: Path) -> GivenLabels:
     given = [*drawn, *worded]
     if not given:
         raise UsageError(f"labels: no label in {file} is for this run; check task_id, system and what")
-    named = [*unknown, *absent]
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return GivenLabels(given=given, sizes=sizes, left_out=", ".join(named[:_NAMED]) + more)
+    return GivenLabels(given=given, sizes=sizes, left_out=listed([*unknown, *absent]))
 
 
 Numbered = Sequence[tuple[int, Label]]

@@ -130,7 +130,7 @@ def _figures(head: MetricBoard, board: Leaderboard) -> Iterator[Figure]:
             chosen=tuple((axis, axis.replace("_", " ")) for axis in dict.fromkeys(axes)),
             note="Diamonds are on the frontier: no other system scores as much for less.",
         )
-    if len({date for _, date, _ in _dates(head, board)}) > 1:
+    if len({date for _, date in _dates(head, board)}) > 1:
         yield Figure(
             kind="dates",
             title=f"{head.metric} over time",
@@ -211,11 +211,11 @@ def drawn(head: MetricBoard, board: Leaderboard, links: Links | None) -> dict[st
     }
 
 
-def _dates(head: MetricBoard, board: Leaderboard) -> list[tuple[int, str, float | None]]:
-    """(place, date, value) of every system whose date is known."""
+def _dates(head: MetricBoard, board: Leaderboard) -> list[tuple[int, str]]:
+    """(place, date) of every system with a value whose date is known."""
     described = ((number, row, board.systems.get(row.system)) for number, row in enumerate(head.standings))
     return [
-        (number, one.date.isoformat(), _short(row.value))
+        (number, one.date.isoformat())
         for number, row, one in described
         if one is not None and one.date is not None and row.value is not None
     ]

@@ -186,8 +186,8 @@
     dates(plot, data) {
       const label = naming(plot, data);
       const rows = data.dates
-        .map(([system, date, value]) => {
-          const [name, , low, high] = data.systems[system];
+        .map(([system, date]) => {
+          const [name, value, low, high] = data.systems[system];
           return { name, date: new Date(date), day: date, value: value * data.scale, low: (low ?? value) * data.scale, high: (high ?? value) * data.scale };
         })
         .filter(({ name }) => shown(name));
