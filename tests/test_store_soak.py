@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -42,6 +42,7 @@ DAY = 0.5  # seconds after which replaced parts are deleted: a day of upkeep
 FILES = 256  # that a process may open
 MOST_FILES = 64 + 32  # those of a store, and those that Python and its libraries have open
 MOST_PARTS = 200
+AT_ONCE = 64  # rewards that are asked for again in one call
 KINDS = ["scores", "scores", "rewards", "upkeep", "upkeep"]
 PRELUDE = """
 import asyncio, resource, sys, time
@@ -167,7 +168,7 @@ class Server:
         for number in range(1_000_000):
             text = f"Report {number} of {self._number}. It states fact number {number % 10}."
             try:
-                self.rewarded[text] = rewarded(url, text)
+                (self.rewarded[text],) = rewarded(url, [text])
             except HTTPError as error:  # the store could not be read or written
                 assert self._faulty and error.code == 503, error
             except (OSError, HTTPException, ValueError):
@@ -192,14 +193,14 @@ class Server:
         return set()
 
 
-def rewarded(url: str, text: str) -> float:
-    """The reward that the server at `url` gives a report. Raises OSError, HTTPException, ValueError."""
-    body = json.dumps({"items": [{"task_id": "0", "text": text}]}).encode()
+def rewarded(url: str, texts: Sequence[str]) -> list[float]:
+    """The rewards that the server at `url` gives reports. Raises OSError, HTTPException, ValueError."""
+    body = json.dumps({"items": [{"task_id": "0", "text": text} for text in texts]}).encode()
     request = urllib.request.Request(f"{url}/v1/rewards", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
-        (found,) = json.load(answer)["rewards"]
-    assert found["value"] is not None, found
-    return float(found["value"])
+        found = json.load(answer)["rewards"]
+    assert all(reward["value"] is not None for reward in found), found
+    return [float(reward["value"]) for reward in found]
 
 
 @contextlib.contextmanager
@@ -218,7 +219,10 @@ def rewards_kept(uri: str, folder: Path, faulty: bool = False) -> Iterator[Calla
         given = {text: value for server in made for text, value in server.rewarded.items()}
         asked_before = calls(judge)
         with reward_server(config) as (url, _):
-            assert {text: rewarded(url, text) for text in given} == given
+            texts = list(given)
+            for at in range(0, len(texts), AT_ONCE):
+                again = texts[at : at + AT_ONCE]
+                assert rewarded(url, again) == [given[text] for text in again]
         assert calls(judge) == asked_before, "of a reward that was given, something is not in the store"
     kept = Counter(
         key
