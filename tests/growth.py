@@ -50,6 +50,7 @@ from adjudge.scoring.text import (
     thoughts,
 )
 from adjudge.scoring.text.cleaning import Clean
+from adjudge.scoring.text.length import estimate_tokens, length_of
 
 __all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
 
@@ -127,6 +128,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citation_marks.pieces": lambda text: _all(citation_marks.pieces(text, _KNOWN)),
     "scoring.text.accounted.account": accounted.account,
     "scoring.text.accounted.addresses": accounted.addresses,
+    "scoring.text.length.estimate_tokens": estimate_tokens,
+    "scoring.text.length.length_of": lambda text: length_of(text, _HANDED),
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.citations.url_key": citations.url_key,
@@ -235,6 +238,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
     "scoring.text.integrity.injections": integrity.injections,
     "scoring.text.integrity.repeated": integrity.repeated,
+    "scoring.text.integrity.prose_words": integrity.prose_words,
     "scoring.text.integrity.signs_in": lambda text: integrity.signs_in(text, (text[::2],)),
     "scoring.text.integrity.words_of": integrity.words_of,
     "scoring.deepresearch_bench.signs.signs_of": lambda text: signs.signs_of(

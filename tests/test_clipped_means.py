@@ -26,6 +26,7 @@ def rows(values: np.ndarray) -> MetricRows:
         task=np.tile(np.arange(tasks), systems),
         reason=np.isnan(flat).astype(np.int64),
         sample=np.zeros(flat.size, np.int64),
+        repeat=np.zeros(flat.size, np.int64),
         values=flat,
         low=np.where(np.isnan(flat), np.nan, flat),
         high=np.where(np.isnan(flat), np.nan, flat),

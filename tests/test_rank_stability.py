@@ -41,15 +41,18 @@ def test_leave_one_out_against_scipy(kind):
     ours = leave_one_out(scores)
     full = mean_scores(scores)
     np.testing.assert_allclose(ours.means, full, atol=1e-9)
-    best = worst = ranks_of(full)
+    own = best = worst = ranks_of(full)
+    moved = np.zeros(len(full), int)
     for task in range(scores.shape[1]):
         means = mean_scores(np.delete(scores, task, axis=1))
         assert ours.tau[task] == pytest.approx(stats.kendalltau(full, means).statistic, abs=1e-12)
         signs = [np.sign(values[:, None] - values) for values in (full, means)]
         assert ours.kept[task] == np.array_equal(*signs)
         best, worst = np.minimum(best, ranks_of(means)), np.maximum(worst, ranks_of(means))
+        moved += ranks_of(means) != own
     np.testing.assert_array_equal(ours.best_rank, best)
     np.testing.assert_array_equal(ours.worst_rank, worst)
+    np.testing.assert_array_equal(ours.moved, moved)
     assert (np.diff(ours.means[ours.systems]) <= 1e-9).all()
 
 

@@ -27,7 +27,7 @@ def test_dr3_folder_is_read_whole(tmp_path: Path) -> None:
     assert list(dataset.tasks) == ["001@128k", "001@64k", "002@128k", "002@64k"]
     for case in dataset.cases():
         task, _, size = case.task.id.partition("@")
-        assert (size, case.task.attributes) == ("64k", {"size": "64k"})
+        assert (size, case.task.attributes) == ("64k", {"size": "64k", "files": "md + txt"})
         path = repo / "results_main/datasets_en/64k" / case.report.system / task / "final_report.md"
         assert case.report.text == path.read_text(encoding="utf-8")
     assert dataset.rejected == []

@@ -98,6 +98,35 @@ def test_samples_and_repeats_scatter_apart() -> None:
     assert scatter.repeats == pytest.approx(stdev((-0.1, 0.1)))
 
 
+def test_totals_deviate_from_run_to_run(tmp_path: Path) -> None:
+    """Over samples where there are several, else over repeats, on the tasks that have all; in groups too."""
+    run = made_run(tmp_path / "run", ("able", "baker"), 10, missing=0)
+    rows = pq.read_table(run / "scores.parquet")
+
+    def another(column: str, shift: float) -> pa.Table:
+        place, old = rows.column_names.index(column), rows[column]
+        moved = rows.set_column(place, column, pa.array([1] * rows.num_rows, old.type))
+        for name in ("value", "low", "high"):
+            if name in moved.column_names:
+                at = moved.column_names.index(name)
+                moved = moved.set_column(at, name, pc.add(moved[name], shift))
+        return moved
+
+    for column in ("sample", "repeat"):
+        pq.write_table(pa.concat_tables([rows, another(column, -0.25)]), run / "scores.parquet")
+        (race,) = [one for one in build_leaderboard([run]).metrics if one.metric == "overall"]
+        found = {row.system: row.deviation for row in race.standings}
+        assert found == pytest.approx(dict.fromkeys(("able", "baker"), stdev((0.0, 0.25))))
+    cut = another("sample", -0.25).slice(0, rows.num_rows // 2)
+    pq.write_table(pa.concat_tables([rows, cut]), run / "scores.parquet")
+    (race,) = [one for one in build_leaderboard([run]).metrics if one.metric == "overall"]
+    told = [row.deviation for row in race.standings if row.deviation is not None]
+    assert told == pytest.approx([stdev((0.0, 0.25))] * len(told)) and told
+    pq.write_table(rows, run / "scores.parquet")
+    (race,) = [one for one in build_leaderboard([run]).metrics if one.metric == "overall"]
+    assert {row.deviation for row in race.standings} == {None}
+
+
 def test_leaderboard_shows_best_of_samples(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", ("able", "baker"), 10, missing=0)
     (race,) = [one for one in build_leaderboard([run]).metrics if one.metric == "overall"]

@@ -35,6 +35,7 @@ from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.constant import ConstantVerdicts
 from adjudge.engine.runs.course import Course
 from adjudge.engine.runs.gold import lacking_gold
+from adjudge.engine.runs.lengths import ReportLengths
 from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.runs.record import Efforts, Failures, Judging, Resolution, RunRecord, Spending
 from adjudge.engine.runs.signs import SignedReports
@@ -190,6 +191,7 @@ class _Ledger:
         self._unread = UnreadPages()
         self._constant = ConstantVerdicts()
         self._signs = SignedReports()
+        self._lengths = ReportLengths()
 
     @property
     def steps(self) -> list[Progress]:
@@ -200,6 +202,7 @@ class _Ledger:
             self._unread.take,
             self._constant.take,
             self._signs.take,
+            self._lengths.take,
         ]
 
     def close(self, record: RunRecord, counts: Counts, stopped: Resolution | None) -> RunRecord:
@@ -211,6 +214,7 @@ class _Ledger:
             ended=time.time(),
             spent=self.spending.result(),
             signs=self._signs.result(),
+            lengths=self._lengths.result(),
             effort=self._efforts.result(),
             failures=self._failures.result(),
             unread=self._unread.result(),

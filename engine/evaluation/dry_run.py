@@ -26,6 +26,7 @@ from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES
+from adjudge.scoring.text.length import estimate_tokens
 
 A = TypeVar("A", bound=Answer)
 
@@ -258,12 +259,6 @@ class AssumingReader(Reader):
 def words_of(question: Question[A]) -> str:
     """What `question` asks for, in the words of its protocol; the name of its type if the protocol has none."""
     return question.words or type(question).__name__
-
-
-def estimate_tokens(text: str) -> int:
-    """Roughly how many tokens `text` has: one per four ASCII characters, two per three others."""
-    ascii_chars = len(text.encode("ascii", "ignore"))
-    return round(ascii_chars / 4 + (len(text) - ascii_chars) / 1.5)
 
 
 def _assumed(question: Question[A], schema: Schema) -> tuple[A, int, int]:

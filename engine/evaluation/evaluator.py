@@ -37,10 +37,11 @@ from adjudge.scoring.contract.protocol import (
     own_doing,
     score_case,
 )
-from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.contract.scorecard import Length, Scorecard
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.integrity import signs_in
+from adjudge.scoring.text.length import length_of
 
 _OWN = f"{adjudge.scoring.__name__}."
 _NUMERIC = ("msgspec", "numba", "numpy", "scipy")  # numbers may differ between their versions
@@ -280,37 +281,45 @@ def usage_of(several: Iterable[CaseTools]) -> Usage:
 
 
 class _Read:
-    """A report, and the signs in it once they are known."""
+    """A report, and once they are known the signs in it and its length."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.lock = asyncio.Lock()
-        self.signs: dict[str, float] | None = None
+        self.looks: _Looks | None = None
 
 
-class _Signs:
-    """What reports do to please a judge, each read once for the protocols and repeats that come together."""
+_Looks = tuple[dict[str, float], Length | None]
+
+
+class _Readings:
+    """What reports do to please a judge, and how long they are.
+
+    Each is read once for the protocols and repeats that come together.
+    """
 
     def __init__(self) -> None:
         self._read: dict[int, _Read] = {}
 
-    async def of(self, case: Case, report_limit: int) -> dict[str, float]:
-        """The signs in the report of `case`; none where there is nothing to judge, or the report cannot be read."""
+    async def of(self, case: Case, report_limit: int) -> _Looks:
+        """The signs in the report of `case` and its length; none where nothing is to be judged or can be read."""
         report = case.report
         if case.rival is not None or own_doing(report, report_limit) is not None:
-            return {}
+            return {}, None
         known = self._read.get(id(report))
         if known is None:
             if len(self._read) >= _REMEMBERED:
                 del self._read[next(iter(self._read))]
             known = self._read[id(report)] = _Read(report)
         async with known.lock:
-            if known.signs is None:
+            if known.looks is None:
+                text = storable(report.text)
                 try:
-                    known.signs = await aside(signs_in, storable(report.text), asked_of(case.task))
+                    signs = await aside(signs_in, text, asked_of(case.task))
+                    known.looks = signs, await aside(length_of, text, report.citations)
                 except Unread:
-                    known.signs = {}
-        return known.signs
+                    known.looks = {}, None
+        return known.looks
 
 
 class Evaluator:
@@ -342,7 +351,7 @@ class Evaluator:
         for protocol in protocols:
             self._asker_of(protocol.name)
         self._window = window
-        self._signs = _Signs()
+        self._readings = _Readings()
         self._turns = asyncio.Semaphore(window)
         self._beginning = asyncio.Lock()
 
@@ -440,7 +449,8 @@ class Evaluator:
     async def _made(self, pair: _Pair, tools: CaseTools) -> Scorecard:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
         made = await self.score(pair.case, pair.protocol, tools)
-        made = msgspec.structs.replace(made, signs=await self._signs.of(pair.case, self.report_limit))
+        signs, length = await self._readings.of(pair.case, self.report_limit)
+        made = msgspec.structs.replace(made, signs=signs, length=length)
         if pair.key is None or made.status != "scored" or not tools.rests_on_answers:
             return made
         return msgspec.structs.replace(made, key=pair.key.hex())

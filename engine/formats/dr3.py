@@ -191,8 +191,15 @@ def _published_tasks(folder: Path, query: Query, rejected: list[Rejected]) -> It
             prompt=query.query,
             language="zh" if folder.resolve().parent.name.endswith("_zh") else "en",
             gold={"dr3": msgspec.Raw(msgspec.json.encode(gold))},
-            attributes={"size": size} if size else {},
+            attributes=_attributes(size, files),
         )
+
+
+def _attributes(size: str, files: Sequence[Source]) -> dict[str, str]:
+    """What a task can be grouped by: the size of its corpus, and the kinds of the user's files, by their endings."""
+    kinds = sorted({Path(file.name).suffix.lower().removeprefix(".") for file in files} - {""})
+    named = {"size": size, "files": " + ".join(kinds)}
+    return {name: value for name, value in named.items() if value}
 
 
 def _is_users(file: Path) -> bool:
@@ -357,7 +364,7 @@ def _tasks(folder: Path, rejected: list[Rejected]) -> Iterator[Task]:
             language=task.language or ("zh" if folder.resolve().parent.name.endswith("_zh") else "en"),
             domain=str(task.domain),
             gold={"dr3": msgspec.Raw(msgspec.json.encode(gold))},
-            attributes={"size": size} if size else {},
+            attributes=_attributes(size, files),
         )
 
 

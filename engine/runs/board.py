@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from adjudge.engine.config.redaction import without_logins
 from adjudge.engine.config.run import BoardConfig, SystemConfig
+from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
 from adjudge.engine.runs.unread import Unread
 from adjudge.judges.plural import plural
@@ -259,13 +260,15 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """The ranking without each of its `n_tasks` in turn (DeepResearch Bench, appendix K).
 
     Without any one of `n_kept` tasks the ranking stays the same, ties included; `least_tau` is the lowest Kendall's
-    tau-b with the full ranking, None if all systems tie. `ranks` holds each system's best and worst rank.
+    tau-b with the full ranking, None if all systems tie. `ranks` holds each system's best and worst rank, `stays` how
+    many tasks could be left out one at a time without giving it another rank.
     """
 
     n_tasks: int
     n_kept: int
     least_tau: float | None
     ranks: dict[str, tuple[int, int]]
+    stays: dict[str, int] = {}
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
@@ -338,8 +341,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     tasks, or of the parts of what was judged if that is lower; a system under 95 % is `flagged` and has no rank or
     tier. `n_total` counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them).
     `value` is None where nothing bounds what is missing. Counts and resources are means over what is known, `n_scored`
-    of `n_total`, and have no bounds. `standard_error` is that of the resampled means. `corrected` is the mean corrected
-    by people's scores of some tasks. `signs` are those of the system's reports, beside the metric that ranks.
+    of `n_total`, and have no bounds. `standard_error` is that of the resampled means, `deviation` the standard
+    deviation of the system's totals over its samples, else over the judge's repeats, None for a single run. `corrected`
+    is the mean corrected by people's scores of some tasks. `signs` are those of the system's reports, beside the metric
+    that ranks.
     """
 
     system: str
@@ -362,6 +367,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     standard_error: float | None = None
     as_published: float | None = None
     midrank: float | None = None
+    deviation: float | None = None
     signs: tuple[Sign, ...] = ()
 
     @property
@@ -477,7 +483,7 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
 
-    `unread` says what could not be read of cited pages, by host and reason.
+    `unread` says what could not be read of cited pages, by host and reason, `lengths` by system how long reports are.
 
     `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Protocols are in
     the order of the configuration, metrics in that in which these declare them. `groupings` holds all metrics `by` the
@@ -494,6 +500,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[MetricBoard, ...]
     sources: tuple[Provenance, ...] = ()
     spent: dict[str, Spent] = {}
+    lengths: dict[str, MeanLength] = {}
     stopped: tuple[Resolution, ...] = ()
     unread: tuple[Unread, ...] = ()
     by: str = ""

@@ -72,6 +72,7 @@ def chosen_runs(
             tasks={name: task for name, task in record.tasks.items() if name in tasks},
             systems=[name for name in record.systems if name in systems],
             spent={name: spent for name, spent in record.spent.items() if name in systems},
+            lengths={name: one for name, one in record.lengths.items() if name in systems},
             signs={
                 protocol: {name: one for name, one in signs.items() if name in systems}
                 for protocol, signs in record.signs.items()

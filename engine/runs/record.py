@@ -16,6 +16,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.constant import Constant
+from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.pulse import alive, last_pulse
 from adjudge.engine.runs.signs import SignsOf
 from adjudge.engine.runs.unread import Unread
@@ -402,7 +403,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `judges` and `media` say who judged what, where several did (`judging` reads them).
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
     `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took, `effort` by
-    protocol what judging them took, `signs` by protocol and system how many reports do something to please a judge.
+    protocol what judging them took, `signs` by protocol and system how many reports do something to please a judge,
+    `lengths` by system how long reports are.
     `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
     file would have held its gold, `constant` what the judge said every time.
     `revisions` are the commits that were read of data sets of the Hub, by address; `commit` is that of the checkout
@@ -432,6 +434,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     systems: list[str]
     spent: dict[str, Spent] = {}
     signs: SignsOf = {}
+    lengths: dict[str, MeanLength] = {}
     effort: dict[str, Effort] = {}
     pages: str
     rejected: tuple[Rejected, ...]

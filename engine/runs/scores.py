@@ -46,8 +46,8 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     """The score rows of one metric: arrays with an element per row.
 
     `system`, `task` and `reason` are places in `systems`, `tasks` and `reasons`, which all metrics share (""
-    where there is none). `sample` numbers the agent's own attempts. `values` are NaN where unscored, `low` and `high`
-    where null; `answered` of `parts` have an answer.
+    where there is none). `sample` numbers the agent's own attempts, `repeat` the judge's. `values` are NaN where
+    unscored, `low` and `high` where null; `answered` of `parts` have an answer.
     """
 
     protocol: str
@@ -59,6 +59,7 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
     task: Integers
     reason: Integers
     sample: Integers
+    repeat: Integers
     values: Floats
     low: Floats
     high: Floats
@@ -97,7 +98,7 @@ class MetricRows(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_BY_ROW = ("system", "task", "reason", "sample", "values", "low", "high", "answered", "parts")
+_BY_ROW = ("system", "task", "reason", "sample", "repeat", "values", "low", "high", "answered", "parts")
 
 
 class ScoreMatrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,8 +166,8 @@ def metric_rows(scores: pa.Table) -> list[MetricRows]:
     systems, system = codes(scores["system"], order)
     tasks, task = codes(scores["task_id"], order)
     reasons, reason = codes(pc.fill_null(scores["reason"], ""), order)
-    sample, answered, parts = (
-        scores[name].to_numpy()[order].astype(np.int64) for name in ("sample", "answered", "parts")
+    sample, repeat, answered, parts = (
+        scores[name].to_numpy()[order].astype(np.int64) for name in ("sample", "repeat", "answered", "parts")
     )
     values = scores["value"].to_numpy()[order]
     # A bound that is the value everywhere takes no memory of its own.
@@ -188,6 +189,7 @@ def metric_rows(scores: pa.Table) -> list[MetricRows]:
                 task=task[rows],
                 reason=reason[rows],
                 sample=sample[rows],
+                repeat=repeat[rows],
                 values=values[rows],
                 low=low[rows],
                 high=high[rows],

@@ -190,6 +190,7 @@ def _left_out(filled: Filled, sign: float, order: Sequence[int]) -> LeftOut | No
             filled.systems[row]: (int(found.best_rank[at]), int(found.worst_rank[at]))
             for at, row in enumerate(order)
         },
+        stays={filled.systems[row]: found.tau.size - int(found.moved[at]) for at, row in enumerate(order)},
     )
 
 

@@ -23,6 +23,7 @@ from adjudge.engine.runs.board import (
     Provenance,
 )
 from adjudge.engine.runs.choice import chosen_runs
+from adjudge.engine.runs.lengths import best_known
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
@@ -204,6 +205,7 @@ def leaderboard_of(
         metrics=tuple(_in_order(_shown(boards, metrics), known.metrics)),
         sources=tuple(Provenance.of(record) for record in records),
         spent=known.spent,
+        lengths=best_known(record.lengths for record in records),
         stopped=tuple(record.stopped for record in records if record.stopped is not None),
         by=by,
         groupings=groupings,

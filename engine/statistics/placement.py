@@ -35,6 +35,7 @@ from adjudge.engine.runs.record import TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import Floats, MetricRows, figure
 from adjudge.engine.statistics.selection import Filled, Integers, Selection, fill, fill_ratio
+from adjudge.engine.statistics.totals import deviations
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.kernels.comparison.claims import (
     Differences,
@@ -278,6 +279,7 @@ def placed(
     systems `drawn`, tiers and spans of ranks what the tests of their differences claim.
     """
     metric, sign = one.metric, sign_of(one)
+    scatter = deviations(one.rows, one.parts or (one.metric,), filled)
     return MetricBoard(
         protocol=one.protocol,
         metric=metric.name,
@@ -296,7 +298,10 @@ def placed(
         not_submitted=filled.not_submitted,
         tau=stability_of(drawn.tau),
         rho=stability_of(drawn.rho),
-        standings=tuple(_standings(filled, own, claims, sign)),
+        standings=tuple(
+            msgspec.structs.replace(row, deviation=scatter.get(row.system))
+            for row in _standings(filled, own, claims, sign)
+        ),
         detail=detail,
     )
 
@@ -457,6 +462,9 @@ def _mean(groups: Sequence[Filled]) -> Filled:
         ),
         not_submitted=tuple(one for group in groups for one in group.not_submitted)[:3],
         descriptive=groups[0].descriptive,
+        weights=np.concatenate(
+            [np.full(len(group.tasks), w) for w, group in zip(weights, groups, strict=True)]
+        ),
     )
 
 

@@ -117,6 +117,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     `not_submitted` are some of the reports that are not there. `denominators[S, T]` is there for a pooled metric, whose
     `values` are its numerators. Every mean of `values` is held between the ends of `clip` (`Metric.clip`); `low`,
     `high` and `worst` are. A `descriptive` metric, a count or a resource, has values where it is known, and no worst.
+    `weights` [T] say how much a task counts in the mean over groups; None where all count the same.
     """
 
     systems: tuple[str, ...]
@@ -135,6 +136,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     denominators: Floats | None = None
     clip: tuple[float, float] | None = None
     descriptive: bool = False
+    weights: Floats | None = None
 
     def signed_clip(self, sign: float) -> tuple[float, float] | None:
         """`clip` for values that were multiplied by `sign`."""

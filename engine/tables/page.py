@@ -28,7 +28,7 @@ from adjudge.engine.runs.board import (
     MetricBoard,
     Standing,
 )
-from adjudge.engine.tables.sections import Section, sections_of, systems_table, unread_table
+from adjudge.engine.tables.sections import Section, lengths_table, sections_of, systems_table, unread_table
 from adjudge.engine.tables.standings import rankings, summary
 from adjudge.engine.tables.table import Column, Table, labels
 from adjudge.judges.plural import plural
@@ -270,7 +270,16 @@ _IN_STANDINGS = ("standings", "metric")
 _NAME, _SHORT = 120, 28  # letters of a system's name in the standings, and in a narrow window
 # The standings' columns in the page's order, and those that are hidden until a reader chooses them.
 _ORDER = ("rank", "system", "value", "as published", "corrected", "corrected interval", "published", "beside")
-_HIDDEN = ("corrected interval", "rank interval", "interval", "bounds", "scored", "unscored", "integrity")
+_HIDDEN = (
+    "corrected interval",
+    "rank interval",
+    "deviation",
+    "interval",
+    "bounds",
+    "scored",
+    "unscored",
+    "integrity",
+)
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -302,6 +311,7 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         summary_names=None if everything is None else _names(everything),
         parts=parts,
         unread=unread_table(board),
+        lengths=lengths_table(board),
         systems=systems_table(board),
         drawn=_DRAWN,
         opened=_OPEN,

@@ -94,6 +94,27 @@ def systems_table(board: Leaderboard) -> Table | None:
     )
 
 
+def lengths_table(board: Leaderboard) -> Table | None:
+    """How long the systems' reports are; None if nobody has looked."""
+    if not board.lengths:
+        return None
+    return _table(
+        kind="lengths",
+        title="Length of the reports",
+        note="Means per report: words, each ideograph one; tokens, estimated from characters; addresses cited, each "
+        "once. A longer report is not a better one: see whether the ranking follows the length.",
+        names=("system", "words", "tokens", "citations", "reports"),
+        rows=tuple(
+            (
+                Cell(system),
+                *(Cell(f"{value:,.1f}", value) for value in (one.words, one.tokens, one.citations)),
+                Cell(f"{one.reports:,}", one.reports),
+            )
+            for system, one in sorted(board.lengths.items())
+        ),
+    )
+
+
 def _ranks(detail: Detail) -> Table:
     return _table(
         kind="ranks",
@@ -151,8 +172,9 @@ def _left_out(detail: Detail) -> list[Table]:
         f"{found.n_kept} of the {plural(found.n_tasks, 'task')} can each be left out without changing the ranking "
         f"(consistent in {found.n_kept / found.n_tasks:.1%}){tau}."
     )
+    stays = {name: count / found.n_tasks for name, count in found.stays.items()}
     rows = (
-        (Cell(name), Cell(str(best), best), Cell(str(worst), worst))
+        (Cell(name), Cell(str(best), best), Cell(str(worst), worst), _share_of(stays.get(name)))
         for name, (best, worst) in found.ranks.items()
     )
     return [
@@ -160,10 +182,14 @@ def _left_out(detail: Detail) -> list[Table]:
             kind="left out",
             title="Ranks without one task",
             note=note,
-            names=("system", "best", "worst"),
+            names=("system", "best", "worst", "keeps its rank"),
             rows=tuple(rows),
         )
     ]
+
+
+def _share_of(share: float | None) -> Cell:
+    return Cell("-" if share is None else f"{share:.1%}", share)
 
 
 def _samples(head: MetricBoard, detail: Detail, board: Leaderboard) -> Iterator[Table]:

@@ -19,6 +19,7 @@ __all__ = [
     "MISSING",
     "Bounds",
     "Evidence",
+    "Length",
     "Metric",
     "MetricWords",
     "Missing",
@@ -180,6 +181,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     worst: float | None = None
 
 
+class Length(msgspec.Struct, frozen=True, gc=False):
+    """How long a report is: its words (an ideograph is one), about how many tokens, and the addresses that it cites."""
+
+    words: int
+    tokens: int
+    citations: int
+
+
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """One report's scores under one protocol; those of a comparison name the `rival` that it was compared with.
 
@@ -189,7 +198,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     was asked, `pages` the URLs of all that was read, in order of first use. `key` is a hex digest of all that decided
     it, empty where a question has no answer or something else has a say, like a page, which may change. `signs` are
     what the report does to please a judge (`signs_in` of `scoring/text/integrity.py`), whatever the protocol; empty
-    where nobody has looked.
+    where nobody has looked, as `length` is None.
     """
 
     protocol: str
@@ -209,6 +218,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     rival: str = ""
     key: str = ""
     signs: dict[str, float] = {}
+    length: Length | None = None
 
     def bounds_of(self, metric: Metric) -> Bounds:
         """The bounds of `metric`: those kept, else the value alone, else everything from its worst to its best."""

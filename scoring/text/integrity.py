@@ -215,6 +215,11 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
+def prose_words(text: str) -> list[str]:
+    """The words of `text` without its addresses."""
+    return words_of(_ADDRESS.sub(" ", text))
+
+
 def _windows(words: list[str], size: int = _RUN) -> list[tuple[str, ...]]:
     return list(zip(*(words[at:] for at in range(size)), strict=False))
 
@@ -231,7 +236,7 @@ def echoed(text: str, asked: Iterable[str]) -> float:
 
     1 for a text of at least 20 different words nine tenths of which are theirs, in whatever order.
     """
-    words = words_of(_ADDRESS.sub(" ", text))
+    words = prose_words(text)
     known = [words_of(one) for one in asked]
     runs = {run for one in known for run in _windows(one, _ECHO_RUN)}
     theirs = {word for one in known for word in one}
@@ -244,7 +249,7 @@ def echoed(text: str, asked: Iterable[str]) -> float:
 
 def repeated(text: str) -> float:
     """The share of the runs of eight words in `text`, addresses aside, that it has said before."""
-    found = _windows(words_of(_ADDRESS.sub(" ", text)), _REPEAT_RUN)
+    found = _windows(prose_words(text), _REPEAT_RUN)
     return 1 - len(set(found)) / len(found) if found else 0.0
 
 

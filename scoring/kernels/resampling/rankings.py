@@ -244,6 +244,9 @@ class LeaveOneOut(msgspec.Struct, frozen=True):
     best_rank: Integers
     """1 + systems strictly better, at its best with all tasks or without one, `[S]`; 0 for an unranked system"""
     worst_rank: Integers
+    """the worst one likewise, `[S]`"""
+    moved: Integers
+    """tasks whose absence gives the system another rank, `[S]`"""
 
 
 def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
@@ -261,7 +264,7 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
     means = np.full(values.shape[0], np.nan)
     full = means[systems] = sums / counts
     parts = spans(tasks, 10 * systems.size)
-    ranks = np.zeros((len(parts), 2, systems.size), np.int64)
+    ranks = np.zeros((len(parts), 3, systems.size), np.int64)
 
     def leave_out(part: int) -> None:
         start, stop = parts[part]
@@ -269,9 +272,12 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
         _leave_out(values[:, start:stop], systems, sums, counts, full, tie, *out)
 
     in_threads(leave_out, range(len(parts)))
-    best, worst = np.zeros((2, values.shape[0]), np.int64)
+    best, worst, moved = np.zeros((3, values.shape[0]), np.int64)
     best[systems], worst[systems] = ranks[:, 0].min(axis=0), ranks[:, 1].max(axis=0)
-    return LeaveOneOut(systems=systems, means=means, tau=tau, kept=kept, best_rank=best, worst_rank=worst)
+    moved[systems] = ranks[:, 2].sum(axis=0)
+    return LeaveOneOut(
+        systems=systems, means=means, tau=tau, kept=kept, best_rank=best, worst_rank=worst, moved=moved
+    )
 
 
 def _ranked(values: Floats) -> tuple[Integers, Floats, Floats, float]:
@@ -316,14 +322,15 @@ def _leave_out(
     kept: Flags,
     ranks: Integers,
 ) -> None:
-    """Fills in one result for each task (column of `values`), and the best and worst ranks of the systems.
+    """Fills in one result for each task (column of `values`), and in `ranks` best, worst and moved of the systems.
 
     `systems` are in the order of their full means; a tile of tasks at a time runs in vector registers.
     """
     size = systems.size
     groups = _tie_groups(full, tie)
     ties_full = _left_out_tied_pairs(groups)
-    _widen(ranks, groups)
+    own = _own_ranks(groups)
+    ranks[0], ranks[1] = own, own
     without = np.empty((size, TILE + PADDING))
     gaps = np.empty(TILE)
     means, order = np.empty(size), np.empty(size, np.int64)
@@ -349,7 +356,7 @@ def _leave_out(
             for k in range(size):
                 means[k] = without[k, task]
             discordant = _sort_means(means, groups, order)
-            ties, ties_both, discordant = _tied_runs(means, groups, order, tie, discordant, ranks)
+            ties, ties_both, discordant = _tied_runs(means, groups, order, tie, discordant, own, ranks)
             pairs = size * (size - 1) // 2
             scale = np.sqrt(float(pairs - ties_full) * float(pairs - ties))
             concordant = pairs - ties_full - ties + ties_both - discordant
@@ -378,11 +385,20 @@ def _sort_means(means: Floats, groups: Integers, order: Integers) -> int:
 
 @compiled
 def _tied_runs(
-    means: Floats, groups: Integers, order: Integers, tie: float, inverted: int, ranks: Integers
+    means: Floats,
+    groups: Integers,
+    order: Integers,
+    tie: float,
+    inverted: int,
+    own: Integers,
+    ranks: Integers,
 ) -> tuple[int, int, int]:
-    """Tied pairs, those tied before too, and the inverted pairs minus tied ones; widens the ranks seen."""
+    """Tied pairs, those tied before too, and the inverted pairs minus tied ones; widens the ranks seen.
+
+    Counts who is off its `own` rank of the full order.
+    """
     ties, ties_both, rank = 0, 0, 0
-    best, worst = ranks[0], ranks[1]
+    best, worst, moved = ranks[0], ranks[1], ranks[2]
     previous = np.inf
     for place in range(order.size):
         k = order[place]
@@ -396,6 +412,7 @@ def _tied_runs(
             best[k] = rank
         if rank > worst[k]:
             worst[k] = rank
+        moved[k] += rank != own[k]
         if tied:
             for before in range(rank - 1, place):
                 other = order[before]
@@ -406,13 +423,15 @@ def _tied_runs(
 
 
 @compiled
-def _widen(ranks: Integers, groups: Integers) -> None:
+def _own_ranks(groups: Integers) -> Integers:
     """The ranks of the full order, where the systems of a group share the first one's."""
+    ranks = np.empty(groups.size, np.int64)
     rank = 1
     for k in range(groups.size):
         if k and groups[k] != groups[k - 1]:
             rank = k + 1
-        ranks[:, k] = rank
+        ranks[k] = rank
+    return ranks
 
 
 @compiled
