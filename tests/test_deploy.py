@@ -106,7 +106,7 @@ def test_image_install_steps_work_in_a_fresh_folder(tmp_path):
 def test_prometheus_accepts_its_configuration_and_rules(prometheus_files):
     promtool = tool("promtool")
     checked(promtool, "check", "config", prometheus_files / "prometheus.yml")
-    assert "10 rules" in checked(promtool, "check", "rules", prometheus_files / "alerts.yml")
+    assert "11 rules" in checked(promtool, "check", "rules", prometheus_files / "alerts.yml")
 
 
 def series(text: str, values: str) -> dict[str, str]:

@@ -91,6 +91,20 @@ def test_log_says_the_state_once_in_a_window(caplog: pytest.LogCaptureFixture) -
     assert told["drifts"] == {"a rubrics c01": pytest.approx(0.97, abs=0.1)}
 
 
+@pytest.mark.parametrize(("groups", "tied", "warned"), [(64, 64, True), (64, 57, False), (19, 19, False)])
+def test_panel_warns_where_groups_have_no_variance(
+    groups: int, tied: int, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    panel = Panel()
+    for number in range(groups):
+        panel.add(["a", "a"], [reward(0.5), reward(0.5 if number < tied else 0.6)], 1.0)
+    panel.add(list(map(str, range(WINDOW))), [reward(0.1)] * WINDOW, 1.0)
+    said = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    assert len(said) == warned and all(
+        line.startswith(f"{tied} of the last {groups} groups") for line in said
+    )
+
+
 async def test_scorer_fills_its_panel(tmp_path: Path) -> None:
     async with open_rewards(rewarded(tmp_path)) as scorer:
         await scorer.score(

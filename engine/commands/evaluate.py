@@ -30,6 +30,7 @@ from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.absent import absent_pages
+from adjudge.engine.runs.answered import AnswersOfRun
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.constant import ConstantVerdicts
@@ -189,6 +190,7 @@ class _Ledger:
         self._efforts = Efforts()
         self._failures = Failures()
         self._unread = UnreadPages()
+        self._answers = AnswersOfRun()
         self._constant = ConstantVerdicts()
         self._signs = SignedReports()
         self._lengths = ReportLengths()
@@ -200,6 +202,7 @@ class _Ledger:
             self._efforts.take,
             self._failures.take,
             self._unread.take,
+            self._answers.take,
             self._constant.take,
             self._signs.take,
             self._lengths.take,
@@ -218,6 +221,7 @@ class _Ledger:
             effort=self._efforts.result(),
             failures=self._failures.result(),
             unread=self._unread.result(),
+            answers=self._answers.result(),
             constant=self._constant.result(),
             from_store=counts.from_store,
             from_judge=counts.from_judge,

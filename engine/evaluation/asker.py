@@ -156,22 +156,23 @@ class Asker:
         questions: Sequence[Question[A]],
         repeat: int = 0,
         priority: int = 0,
-        each: Callable[[Judgment[A]], None] = lambda judgment: None,
+        each: Callable[[Question[A], Judgment[A]], None] = lambda question, judgment: None,
     ) -> list[Judgment[A]]:
         """What `ask` gives for `questions`, asked all at once, in order; `each` is called with each as it comes."""
         keys = [self.key(question, repeat) for question in questions]
         known = self.store.at_hand(keys, questions)
         stored = [judgment for judgment in known if judgment is not None]
         self.count_stored(len(stored))
-        for judgment in stored:
-            each(judgment)
+        for question, judgment in zip(questions, known, strict=True):
+            if judgment is not None:
+                each(question, judgment)
         if len(stored) == len(known):
             await asyncio.sleep(0)  # others come in between, however much the store has
             return stored
 
         async def find(question: Question[A], key: bytes) -> Judgment[A]:
             judgment = await self._find(question, Asked(key=key, repeat=repeat, priority=priority))
-            each(judgment)
+            each(question, judgment)
             return judgment
 
         late = (
@@ -221,7 +222,7 @@ class Asker:
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
         )
-        self.metrics.answered(judgment, time.perf_counter() - started)
+        self.metrics.answered(question, judgment, time.perf_counter() - started)
         if self._spans is not None and reply is not NOT_ASKED:
             self._spans.record(question, judgment)
         if reply is not NOT_ASKED and reply.reason != "deadline":
@@ -246,7 +247,7 @@ class ProtocolAsker:
         questions: Sequence[Question[A]],
         repeat: int = 0,
         priority: int = 0,
-        each: Callable[[Judgment[A]], None] = lambda judgment: None,
+        each: Callable[[Question[A], Judgment[A]], None] = lambda question, judgment: None,
     ) -> list[Judgment[A]]:
         """What `Asker.ask_all` gives, from several judges at once."""
         if not self._media:

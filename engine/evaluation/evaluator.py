@@ -28,6 +28,7 @@ from adjudge.engine.telemetry.metrics import Family, Metrics
 from adjudge.fetchers.page import Page, PageSource, failed
 from adjudge.fetchers.urls import ByPage, NormalURL, site_of
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
+from adjudge.scoring.contract.answers import AnswerTally, told
 from adjudge.scoring.contract.case import Case, Report, Unread
 from adjudge.scoring.contract.protocol import (
     MAX_REPORT_CHARS,
@@ -178,7 +179,8 @@ class CaseTools(PageSource):
     """What one protocol may do for one case. Remembers the judgments and pages that it used.
 
     `own` pages are all that there are for this case, and known for it alone: they are neither read nor stored.
-    `reasons` counts questions without an answer. `deferred` has the pages to come back for.
+    `answers` are what was said, by question type; `reasons` counts questions without an answer. `deferred` has the
+    pages to come back for.
     """
 
     def __init__(
@@ -197,6 +199,7 @@ class CaseTools(PageSource):
         self._reader = reader
         self._repeat = repeat
         self._priority = priority
+        self.answers = AnswerTally()
         self.judgments: dict[str, Usage] = {}
         self.pages: dict[str, None] = {}
         self._lines: dict[str, asyncio.Semaphore] = {}
@@ -221,11 +224,14 @@ class CaseTools(PageSource):
         """Whether answers were all that was used, and every question has one."""
         return 0 < self.asked == self.answered and not self.pages
 
-    def _remember(self, judgment: Judgment[A]) -> None:
+    def _remember(self, question: Question[A], judgment: Judgment[A]) -> None:
         self.answered += judgment.answer is not None
         if judgment.reason is not None:
             self.reasons[judgment.reason] += 1
-        self.judgments[judgment.key.hex()] = judgment.usage
+        key = judgment.key.hex()
+        if key not in self.judgments:
+            self.answers.add(judgment.question, told(question, judgment))
+        self.judgments[key] = judgment.usage
 
     async def page(self, address: NormalURL) -> Page:
         """The page at `address`."""
@@ -471,6 +477,7 @@ class Evaluator:
             judgments=tuple(sorted(tools.judgments)),
             pages=tuple(sorted(tools.pages)),
             usage=usage_of((tools,)),
+            answers=tools.answers.result(),
         )
 
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:

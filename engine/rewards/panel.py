@@ -6,7 +6,7 @@
   stay, is what a policy looks like that has found out how to please the judge there.
 
 A server shows these numbers on `/metrics`. The log has them once in 256 rewards, with the share of each flag and the
-reasons of missing rewards.
+reasons of missing rewards, and warns where nearly all groups are tied.
 """
 
 import logging
@@ -31,6 +31,9 @@ POINTS = 32
 """Values of a criterion that a mean is over."""
 CRITERIA = 10_000
 """Criteria that are watched: those that were judged last."""
+FEWEST_GROUPS = 20
+MOST_TIED = 0.9
+"""The share of tied groups, of at least 20, from which the log warns: hardly a step has something to learn from."""
 NAMED = 3
 _SAME = 1e-9
 
@@ -114,7 +117,7 @@ class Panel:
         return [(criterion, drift) for criterion, drift in drifts if drift is not None]
 
     def _say(self) -> None:
-        """One line of the log."""
+        """One line of the log, and a warning where the rewards no longer tell rollouts apart."""
         rewards = [reward for reward, _ in self._rewards]
         reasons = Counter(str(one.reason) for one in rewards if one.value is None)
         flags = {
@@ -132,3 +135,10 @@ class Panel:
             flags={name: share for name, share in flags.items() if share},
             drifts={" ".join(criterion): drift for criterion, drift in drifts},
         )
+        if len(self._groups) >= FEWEST_GROUPS and self.tied >= MOST_TIED:
+            _log.warning(
+                "%d of the last %d groups have one reward for all their rollouts, so a step learns nothing from them: "
+                "the rollouts are alike, or the judge says the same to all; adjudge judge tests it",
+                sum(self._groups),
+                len(self._groups),
+            )

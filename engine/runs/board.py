@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from adjudge.engine.config.redaction import without_logins
 from adjudge.engine.config.run import BoardConfig, SystemConfig
+from adjudge.engine.runs.answered import AnswersOf
 from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
 from adjudge.engine.runs.unread import Unread
@@ -483,7 +484,8 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """A leaderboard over `runs`. `notes` say what a reader must know before comparing, `sources` how it was made.
 
-    `unread` says what could not be read of cited pages, by host and reason, `lengths` by system how long reports are.
+    `unread` says what could not be read of cited pages, by host and reason, `lengths` by system how long reports are,
+    `answers` what the judges said, by protocol and question type.
 
     `stopped` says how the runs with `until_resolved` ended: which comparisons were resolved, and when. Protocols are in
     the order of the configuration, metrics in that in which these declare them. `groupings` holds all metrics `by` the
@@ -503,6 +505,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     lengths: dict[str, MeanLength] = {}
     stopped: tuple[Resolution, ...] = ()
     unread: tuple[Unread, ...] = ()
+    answers: AnswersOf = {}
     by: str = ""
     groupings: tuple[Grouping, ...] = ()
     provisional: tuple[str, ...] = ()

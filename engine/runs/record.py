@@ -15,6 +15,7 @@ from adjudge.engine.config.redaction import masked, without_logins
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.runs.answered import AnswersOf
 from adjudge.engine.runs.constant import Constant
 from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.pulse import alive, last_pulse
@@ -407,6 +408,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `lengths` by system how long reports are.
     `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
     file would have held its gold, `constant` what the judge said every time.
+    `answers` are by protocol and question type what the judges said, and how their replies ended.
     `revisions` are the commits that were read of data sets of the Hub, by address; `commit` is that of the checkout
     which the run was started in, with `-dirty` behind it where files were changed, "" outside one.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
@@ -447,6 +449,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[Failure, ...] = ()
     unread: tuple[Unread, ...] = ()
     constant: dict[str, Constant] = {}
+    answers: AnswersOf = {}
     lacking: dict[str, str] = {}
     recorded: str = ""
     revisions: dict[str, str] = {}

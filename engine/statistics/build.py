@@ -13,6 +13,7 @@ import pyarrow as pa
 from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select, SystemConfig
 from adjudge.engine.errors import UsageError
+from adjudge.engine.runs.answered import together
 from adjudge.engine.runs.board import (
     Correction,
     Detail,
@@ -197,6 +198,7 @@ def leaderboard_of(
     )
     return Leaderboard(
         runs=tuple(record.run for record in records),
+        answers=together(record.answers for record in records),
         unread=joined([one for record in records for one in record.unread]),
         notes=(*notes_on(records, boards, corrected), *integrity.notes, *without, *unknown),
         confidence=CONFIDENCE,

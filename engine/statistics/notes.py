@@ -11,6 +11,7 @@ from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.runs.board import FLAGGED_BELOW, Correction, MetricBoard
+from adjudge.engine.runs.constant import LEAST
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.selection import cause_of, said_of
 from adjudge.judges import Question, Usage
@@ -18,6 +19,7 @@ from adjudge.judges.plural import plural
 
 __all__ = ["differing", "notes_on"]
 
+_TESTS = "adjudge judge tests it"
 _OF_ALL = "preamble"  # the first words of every prompt
 
 
@@ -197,8 +199,22 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
         for protocol, constant in record.constant.items():
             yield (
                 f"{protocol}: all {constant.verdicts:,} verdicts are the same ({constant.said}): the reports do not "
-                "differ in what is asked, or the judge says the same to everything; adjudge judge tests it"
+                f"differ in what is asked, or the judge says the same to everything; {_TESTS}"
             )
+        yield from _answering(record)
+
+
+def _answering(record: RunRecord) -> Iterator[str]:
+    """Question types that have one answer, whatever was asked, and those that never tell two texts apart."""
+    for protocol, types in record.answers.items():
+        if protocol in record.constant:
+            continue
+        for name, one in types.items():
+            what = f"{protocol}: {one.words or name}"
+            if one.choices >= LEAST and len(one.said) == 1:
+                yield f"{what}: all {one.choices:,} answers are the same ({next(iter(one.said))}); {_TESTS}"
+            elif one.pairs >= LEAST and one.equal == one.pairs:
+                yield f"{what}: both texts get the same mark every time ({one.pairs:,} times); {_TESTS}"
 
 
 def _costing(records: Sequence[RunRecord]) -> Iterator[str]:

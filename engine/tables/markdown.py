@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from adjudge.engine.runs.board import Leaderboard
-from adjudge.engine.tables.sections import lengths_table, sections_of, systems_table, unread_table
+from adjudge.engine.tables.sections import (
+    answers_table,
+    lengths_table,
+    sections_of,
+    systems_table,
+    unread_table,
+)
 from adjudge.engine.tables.table import Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
@@ -21,7 +27,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
         lines += ["", f"## {escaped(section.title)}", "", escaped(section.lead)]
         for table in section.tables:
             lines += ["", as_markdown(table).rstrip("\n")]
-    for found in (lengths_table(board), systems_table(board)):
+    for found in (answers_table(board), lengths_table(board), systems_table(board)):
         lines += [] if found is None else ["", as_markdown(found).rstrip("\n")]
     lines += ["", "## How it was made", ""]
     for source in board.sources:

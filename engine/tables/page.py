@@ -28,7 +28,14 @@ from adjudge.engine.runs.board import (
     MetricBoard,
     Standing,
 )
-from adjudge.engine.tables.sections import Section, lengths_table, sections_of, systems_table, unread_table
+from adjudge.engine.tables.sections import (
+    Section,
+    answers_table,
+    lengths_table,
+    sections_of,
+    systems_table,
+    unread_table,
+)
 from adjudge.engine.tables.standings import rankings, summary
 from adjudge.engine.tables.table import Column, Table, labels
 from adjudge.judges.plural import plural
@@ -310,6 +317,7 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         summary=everything,
         summary_names=None if everything is None else _names(everything),
         parts=parts,
+        answers=answers_table(board),
         unread=unread_table(board),
         lengths=lengths_table(board),
         systems=systems_table(board),

@@ -12,6 +12,7 @@ from adjudge.engine.tables.cells import bar_span, number, score
 from adjudge.engine.tables.standings import Ranking, by_group, published, rankings, standings
 from adjudge.engine.tables.table import Cell, Column, Table
 from adjudge.judges.plural import plural
+from adjudge.scoring.contract.answers import Answers
 
 _WORDS = (
     "host",
@@ -72,6 +73,63 @@ def unread_table(board: Leaderboard) -> Table | None:
             for one in shown
         ),
     )
+
+
+_SAID = 4  # different answers that are named
+
+
+def answers_table(board: Leaderboard) -> Table | None:
+    """What the judges said by question type, and how their replies ended; None where nobody counted."""
+    rows = [
+        (
+            Cell(protocol),
+            Cell(one.words or name, tip=name),
+            Cell(f"{one.questions:,}", one.questions),
+            Cell(_said(one)),
+            Cell(f"{one.entropy:.2f}" if one.said else "-", one.entropy if one.said else None),
+            *(_share(count, one.pairs) for count in (one.first, one.equal, one.second)),
+            *(_share(count, one.questions) for count in (one.cut, one.looped, one.unscored)),
+        )
+        for protocol, types in board.answers.items()
+        for name, one in types.items()
+    ]
+    if not rows:
+        return None
+    columns = (
+        Column("protocol", words=True),
+        Column("question", words=True),
+        Column("answers"),
+        Column("what the judge said", words=True),
+        Column("bits", spare=3),
+        Column("first ahead", spare=4),
+        Column("equal", spare=2),
+        Column("second ahead", spare=4),
+        Column("cut", spare=1),
+        Column("loops", spare=1),
+        Column("none", spare=1),
+    )
+    return Table(
+        kind="answers",
+        title="Answers by question type",
+        note="The share of each answer, criterion by criterion, and what one tells, in bits: 0 if all are the same. "
+        "Where two texts are marked side by side: how often the one shown first is ahead, both are equal, and the "
+        "second is ahead. Of the answers: cut at a limit of tokens, ended in a loop, and none at all.",
+        columns=columns,
+        blocks=(tuple(rows),),
+    )
+
+
+def _said(one: Answers) -> str:
+    """The shares of the most frequent answers, and of all others together."""
+    named = one.commonest if len(one.said) <= _SAID else one.commonest[: _SAID - 1]
+    shares = [(label.replace("_", " "), count) for label, count in named]
+    others = one.choices - sum(count for _, count in named)
+    shares += [("others", others)] if others else []
+    return ", ".join(f"{label} {count / one.choices:.0%}" for label, count in shares) or "free text"
+
+
+def _share(count: int, of: int) -> Cell:
+    return Cell(f"{count / of:.0%}", count / of) if of else Cell("-")
 
 
 def systems_table(board: Leaderboard) -> Table | None:

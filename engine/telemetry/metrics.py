@@ -20,7 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from adjudge.engine.store.parts import Table
 from adjudge.engine.telemetry.logs import about, case_name, event
 from adjudge.fetchers.page import Page
-from adjudge.judges import Judgment
+from adjudge.judges import Judgment, Question
+from adjudge.scoring.contract.answers import Answers, told, values
 from adjudge.scoring.contract.scorecard import Scorecard
 
 _log = logging.getLogger(__name__)
@@ -98,6 +99,24 @@ class Metrics:
             ["question", "judge", "status", "reason"],
             registry=own,
         )
+        self._choices = Counter(
+            "adjudge_answers",
+            "What a judge chose among a few, by question type: one for each criterion, statement or mark",
+            ["question", "answer"],
+            registry=own,
+        )
+        self._ahead = Counter(
+            "adjudge_answers_side_by_side",
+            "Two texts marked side by side, by which of them was ahead: first or second shown, or neither",
+            ["question", "ahead"],
+            registry=own,
+        )
+        self._broken = Counter(
+            "adjudge_answers_broken",
+            "Replies that reached a limit of tokens (cut) or ended in repetition (loop)",
+            ["question", "how"],
+            registry=own,
+        )
         self._queue = Histogram(
             "adjudge_judge_queue_seconds",
             "From a question's asking to its sending, and between attempts",
@@ -128,6 +147,7 @@ class Metrics:
         )
         self._planned = Gauge("adjudge_scorecards_planned", "Scorecards that the run will make", registry=own)
         self._at_work = 0
+        self._begun: set[str] = set()
         Gauge("adjudge_scorecards_in_flight", "Cases at work under a protocol", registry=own).set_function(
             lambda: self._at_work
         )
@@ -139,8 +159,9 @@ class Metrics:
         self._watched = _Watched()
         own.register(self._watched)
 
-    def answered(self, judgment: Judgment[Any], waited: float) -> None:
-        """Count a judgment that its judge returned after `waited` seconds in all."""
+    def answered(self, question: Question[Any], judgment: Judgment[Any], waited: float) -> None:
+        """Count the judgment of `question` that its judge returned after `waited` seconds in all."""
+        self._health(question, told(question, judgment))
         usage = judgment.usage
         self._question(judgment.question, judgment.judge, judgment.status, judgment.reason or "").inc()
         seconds, queue, computed, cached, generated = self._of_judge(judgment.judge)
@@ -149,6 +170,24 @@ class Metrics:
         computed.inc(max(0, usage.prompt_tokens - usage.cached_tokens))
         cached.inc(usage.cached_tokens)
         generated.inc(usage.completion_tokens)
+
+    def _health(self, question: Question[Any], one: Answers) -> None:
+        """Count what was said, in series that all begin with the first answer to a question of its type."""
+        name = type(question).__name__
+        if name not in self._begun:
+            self._begun.add(name)
+            for value in values(question.answer):
+                self._choices.labels(name, value)
+            for how in ("cut", "loop"):
+                self._broken.labels(name, how)
+        for value, count in one.said.items():
+            self._choices.labels(name, value).inc(count)
+        for ahead, count in (("first", one.first), ("second", one.second), ("neither", one.equal)):
+            if count:
+                self._ahead.labels(name, ahead).inc(count)
+        for how, count in (("cut", one.cut), ("loop", one.looped)):
+            if count:
+                self._broken.labels(name, how).inc(count)
 
     def _judges_own(self, judge: str) -> tuple[Histogram, Histogram, Counter, Counter, Counter]:
         return (

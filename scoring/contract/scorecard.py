@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from adjudge.judges import Answer, Judgment, Status, Usage
+from adjudge.scoring.contract.answers import Answers
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.reasons import Reason
 
@@ -198,7 +199,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     was asked, `pages` the URLs of all that was read, in order of first use. `key` is a hex digest of all that decided
     it, empty where a question has no answer or something else has a say, like a page, which may change. `signs` are
     what the report does to please a judge (`signs_in` of `scoring/text/integrity.py`), whatever the protocol; empty
-    where nobody has looked, as `length` is None.
+    where nobody has looked, as `length` is None. `answers` are by question type what the judge said, and
+    how its replies ended.
     """
 
     protocol: str
@@ -219,6 +221,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     signs: dict[str, float] = {}
     length: Length | None = None
+    answers: dict[str, Answers] = {}
 
     def bounds_of(self, metric: Metric) -> Bounds:
         """The bounds of `metric`: those kept, else the value alone, else everything from its worst to its best."""

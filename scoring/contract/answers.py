@@ -1,0 +1,239 @@
+"""What answers to one type of question look like together: whether a judge tells things apart, and how its replies end.
+
+Only what an answer chooses among a few is counted (words, yes or no, marks, points), not what it writes freely.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from adjudge.judges import Answer, Choice, Judgment, Question
+
+__all__ = ["AnswerTally", "Answers", "choices", "leads", "told", "values"]
+
+A = TypeVar("A", bound=Answer)
+
+_PLACES = ("fewest", "between", "most")  # of what a question's own options allow
+_FIRST, _SECOND = "first", "second"
+_TRUTH = ("no", "yes")
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """How questions of one type were answered; `words` is what they ask for.
+
+    `said` counts each choice: an answer about twenty criteria makes twenty. A number is as it was given; one of the
+    options that the question itself allows is "fewest", "between" or "most" of them. Where two texts are marked side by
+    side, the one shown `first` was ahead, or the `second`, or both were `equal`. Of the `questions`, `cut` reached a
+    limit of tokens at least once, `looped` ended in repetition, and `unscored` have no answer.
+    """
+
+    words: str = ""
+    questions: int = 0
+    said: dict[str, int] = {}
+    first: int = 0
+    second: int = 0
+    equal: int = 0
+    cut: int = 0
+    looped: int = 0
+    unscored: int = 0
+
+    @property
+    def choices(self) -> int:
+        """All choices together."""
+        return sum(self.said.values())
+
+    @property
+    def pairs(self) -> int:
+        """How often two texts were marked side by side."""
+        return self.first + self.second + self.equal
+
+    @property
+    def commonest(self) -> list[tuple[str, int]]:
+        """Every choice, the most frequent first."""
+        return sorted(self.said.items(), key=lambda item: (-item[1], item[0]))
+
+    @property
+    def entropy(self) -> float:
+        """How much one choice tells, in bits: 0 where all are the same."""
+        total = self.choices
+        return -sum(n / total * math.log2(n / total) for n in self.said.values()) + 0.0
+
+
+_COUNTS = ("questions", "first", "second", "equal", "cut", "looped", "unscored")
+
+
+class AnswerTally:
+    """Adds up counts by question type; the same whatever their order."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, str] = {}
+        self._said: dict[str, Counter[str]] = {}
+        self._counts: dict[str, Counter[str]] = {}
+
+    def add(self, question: str, more: Answers) -> None:
+        """Count `more` answers to a question type."""
+        if question not in self._words:
+            self._words[question], self._said[question], self._counts[question] = (
+                more.words,
+                Counter(),
+                Counter(),
+            )
+        self._said[question].update(more.said)
+        counts = self._counts[question]
+        for name in _COUNTS:
+            counts[name] += getattr(more, name)
+
+    def result(self) -> dict[str, Answers]:
+        """What was counted until now."""
+        return {
+            name: Answers(words=words, said=dict(sorted(self._said[name].items())), **self._counts[name])
+            for name, words in sorted(self._words.items())
+        }
+
+
+def told(question: Question[A], judgment: Judgment[A]) -> Answers:
+    """The counts of a single answer."""
+    answer, ending = judgment.answer, judgment.finish_reason
+    ahead = Counter(leads(answer))
+    return Answers(
+        words=type(question).words,
+        questions=1,
+        said=dict(Counter(choices(question, answer))),
+        first=ahead[1],
+        second=ahead[-1],
+        equal=ahead[0],
+        cut=int(judgment.reason == "answer_truncated" or ending.startswith("length")),
+        looped=int(ending.startswith("loop")),
+        unscored=int(answer is None),
+    )
+
+
+def choices(question: Question[A], answer: Answer | None) -> list[str]:
+    """What `answer` chooses, in order; nothing without one, or where all of it is free text."""
+    if answer is None:
+        return []
+    return list(_Kind.of(type(answer)).read(answer, question.options))
+
+
+def leads(answer: Answer | None) -> list[int]:
+    """For every two texts marked side by side: 1 if the one shown first is ahead, -1 the second, else 0."""
+    return [] if answer is None else list(_Kind.of(type(answer)).leads(answer))
+
+
+def values(answer: type[Answer]) -> tuple[str, ...]:
+    """All that an answer of this type may choose."""
+    return tuple(dict.fromkeys(_Kind.of(answer).values))
+
+
+_Reader = Callable[[Any, tuple[float, ...]], Iterator[str]]
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """How answers of one type are read: by field, with all `values` that they may choose."""
+
+    readers: tuple[tuple[str, _Reader], ...]
+    values: tuple[str, ...]
+    marks: tuple[str, ...]  # fields with a number: two of them are the marks of two texts
+    inner: tuple[str, ...]  # fields with answers about single items
+    better: str = ""  # the field that names the better of two texts
+
+    @staticmethod
+    @cache
+    def of(answer: type[Answer]) -> "_Kind":
+        """The way to read `answer`."""
+        readers: list[tuple[str, _Reader]] = []
+        every: list[str] = []
+        marks: list[str] = []
+        inner: list[str] = []
+        better = ""
+        for name, kind in get_type_hints(answer, include_extras=True).items():
+            if name not in answer.__struct_fields__ or name == "analysis":
+                continue
+            if get_origin(kind) is dict:
+                item = get_args(kind)[1]
+                if _is_answer(item):
+                    inner.append(name)
+                found = _chosen(item)
+                if found is not None:
+                    readers.append((name, _each(found[0])))
+            else:
+                found = _chosen(kind)
+                if found is not None:
+                    readers.append((name, found[0]))
+                    if _is_number(kind):
+                        marks.append(name)
+                    if {_FIRST, _SECOND} <= set(found[1]):
+                        better = name
+            every += [] if found is None else found[1]
+        return _Kind(tuple(readers), tuple(every), tuple(marks), tuple(inner), better)
+
+    def read(self, answer: Any, options: tuple[float, ...]) -> Iterator[str]:
+        """What `answer` chooses."""
+        for name, reader in self.readers:
+            yield from reader(getattr(answer, name), options)
+
+    def leads(self, answer: Any) -> Iterator[int]:
+        """How far what was shown first is ahead in `answer`, as a sign."""
+        if self.better:
+            yield {_FIRST: 1, _SECOND: -1}.get(getattr(answer, self.better), 0)
+        elif len(self.marks) == 2:
+            first, second = (getattr(answer, name) for name in self.marks)
+            yield (first > second) - (first < second)
+        for name in self.inner:
+            items: Mapping[str, Answer] = getattr(answer, name)
+            for item in items.values():
+                yield from leads(item)
+
+
+def _is_answer(kind: Any) -> TypeGuard[type[Answer]]:
+    return isinstance(kind, type) and issubclass(kind, Answer)
+
+
+def _is_number(kind: Any) -> bool:
+    return kind != Choice and get_origin(kind) is Annotated and get_args(kind)[0] in (int, float)
+
+
+def _chosen(kind: Any) -> tuple[_Reader, tuple[str, ...]] | None:
+    """How a value of this type is read, and what it may be; None for free text and for lists."""
+    if kind == Choice:
+        return _place, _PLACES
+    if _is_answer(kind):
+        inner = _Kind.of(kind)
+        return (inner.read, inner.values) if inner.readers else None
+    if kind is bool:
+        return (lambda value, _: iter((_TRUTH[value],))), _TRUTH
+    if get_origin(kind) is Literal:
+        return (lambda value, _: iter((str(value),))), tuple(map(str, get_args(kind)))
+    if _is_number(kind):
+        return (lambda value, _: iter((f"{value:g}",))), _steps(kind)
+    return None
+
+
+def _steps(kind: Any) -> tuple[str, ...]:
+    """The numbers of a type, as they are said; none of one without bounds."""
+    least, most, step = None, None, 1.0
+    for one in get_args(kind)[1:]:
+        if isinstance(one, msgspec.Meta):
+            least, most, step = one.ge, one.le, one.multiple_of or step
+    if least is None or most is None:
+        return ()
+    return tuple(f"{least + place * step:g}" for place in range(round((most - least) / step) + 1))
+
+
+def _each(reader: _Reader) -> _Reader:
+    def read(items: Mapping[str, Any], options: tuple[float, ...]) -> Iterator[str]:
+        for item in items.values():
+            yield from reader(item, options)
+
+    return read
+
+
+def _place(value: float, options: tuple[float, ...]) -> Iterator[str]:
+    """Where `value`, or the option nearest to it, stands among `options`: a penalty counts by its size."""
+    ordered = sorted(options, key=abs)
+    place = min(range(len(ordered)), key=lambda at: abs(ordered[at] - value), default=0)
+    yield _PLACES[0] if place == 0 else _PLACES[2] if place == len(ordered) - 1 else _PLACES[1]
