@@ -16,7 +16,7 @@ from adjudge.judges import Question, ScriptedJudge
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.deepresearch_bench.published_fact import PublishedExtract
-from adjudge.scoring.dr3_eval.published import PublishedCompactRecall
+from adjudge.scoring.dr3_eval.published import PublishedCompactRecall, PublishedDepth
 
 WORDS = ("trams", "buses", "cost", "less", "than", "in", "2021", "cities")
 
@@ -33,6 +33,8 @@ def random_judge(seed: int, failing: float = 0.0, reason: str = "judge_timeout")
         same = question.identity()
         if isinstance(question, PublishedCompactRecall):
             same = f"{question.context}\n{question.insights_list}".encode()
+        if isinstance(question, PublishedDepth):
+            same = f"{question.context}\n{question.dr_question}".encode()
         digest = blake2b(same, key=str(seed).encode(), digest_size=8).digest()
         random = Random(digest)
         if random.random() < failing:

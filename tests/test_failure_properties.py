@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from random import Random
@@ -21,21 +21,33 @@ from adjudge.engine.config.reward import Value as RewardValue
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.engine.runs.record import TaskRecord
+from adjudge.engine.runs.signs import LIMITS
 from adjudge.engine.statistics.build import leaderboard_of
 from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Question, ScriptedJudge, numbered
+from adjudge.judges.lexical import LexicalJudge
 from adjudge.judges.schema import schema_of
 from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
-from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol, score_case
+from adjudge.scoring.contract.protocol import (
+    CaseMetrics,
+    ScoringProtocol,
+    installed_protocols,
+    published_protocols,
+    score_case,
+)
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.deepresearch_bench.fact_questions import Repeated, Repeats, Verdicts
 from adjudge.scoring.livedrbench.livedr import LiveDR
-from tests.examples import shipped
+from adjudge.scoring.pairwise.pairwise import Pairwise
+from adjudge.scoring.rubrics.rubrics import Rler
+from adjudge.scoring.text.asked import asked_of
+from adjudge.scoring.text.integrity import signs_in
+from tests.examples import shipped, tracked
 from tests.made_bench import made_bench
 from tests.made_record import made_record
 from tests.random_judge import drawn, random_judge
@@ -43,6 +55,7 @@ from tests.ranked import Few
 from tests.reference_dr3 import dr3_folder
 from tests.reference_livedr import livedr_folder, livedr_rows, predictions
 from tests.tools import DirectTools, page
+from tests.worlds import CRITERIA
 
 SOURCE = [reason for reason in get_args(PageReason) if CAUSES[reason] == "source"]
 OURS = [reason for reason in get_args(PageReason) if CAUSES[reason] == "infrastructure"]
@@ -70,6 +83,15 @@ class Web(DirectTools):
         self.urls.append(address)
         reason = self.failing.get(address)
         return page(address, f"Everything about {address} stands here. " * 20, reason=reason)
+
+
+def kinds(installed: Iterable[tuple[str, Callable[[], Any]]]) -> dict[str, Any]:
+    """Of all protocols that the engine can load, those that are ours, by name."""
+    found = {name: load() for name, load in installed}
+    return {name: kind for name, kind in sorted(found.items()) if kind.__module__.startswith("adjudge.")}
+
+
+KINDS, PUBLISHED = kinds(installed_protocols()), kinds(published_protocols())
 
 
 @cache
@@ -116,15 +138,43 @@ def check_bounds(protocol: ScoringProtocol, case: Case, full: Scorecard, card: S
             assert card.scores[metric.name] == pytest.approx(value), metric.name
 
 
-EXAMPLES = ["quickstart", "rubrics", "rigorous", "livedrbench", "dr3", "drmi"]
-RUBRICS = ["deepresearch-bench-2", "draco", "healthbench", "liveresearchbench", "researchrubrics"]
+EXAMPLES = sorted({file.parent.name for file in tracked() if file.name == "adjudge.yaml"})
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-@settings(max_examples=25)
+@cache
+def every() -> dict[str, Cases]:
+    """Cases of every protocol: of the examples, and of those that have none, made of the examples' reports."""
+    found: dict[str, Cases] = {name: [] for name in KINDS}
+    for example in EXAMPLES:
+        for protocol, case in example_cases(example):
+            found[protocol.name].append((protocol, case))
+    kinds_of = ("persistent", "adaptive")
+    rubrics = [{**one, "tags": [kinds_of[place % 2]]} for place, one in enumerate(CRITERIA)]
+    gold = {"rubrics": msgspec.Raw(msgspec.json.encode(rubrics))}
+    own = {(case.report.system, case.task.id): case for _, case in example_cases("quickstart")}
+    for one in own.values():
+        task = msgspec.structs.replace(one.task, gold=gold)
+        found["rler"].append((Rler(), msgspec.structs.replace(one, task=task)))
+        found["pairwise"] += [
+            (Pairwise(), msgspec.structs.replace(one, rival=other.report))
+            for other in own.values()
+            if other.task.id == one.task.id and other.report.system > one.report.system
+        ]
+    return found
+
+
+def test_properties_are_held_for_every_protocol() -> None:
+    assert [name for name, cases in every().items() if not cases] == [], "give it an example"
+
+
+of_any_protocol = st.sampled_from([*KINDS]).flatmap(lambda name: st.sampled_from(every()[name]))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=15)
 @given(data=st.data())
-def test_bounds_hold_what_full_answers_give(example: str, data: st.DataObject) -> None:
-    protocol, case = data.draw(st.sampled_from(example_cases(example)))
+def test_bounds_hold_what_full_answers_give(name: str, data: st.DataObject) -> None:
+    protocol, case = data.draw(st.sampled_from(every()[name]))
     seed = data.draw(st.integers(0, 1_000))
     share = data.draw(st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0]))
     whole = random_judge(seed)
@@ -216,7 +266,7 @@ def reports(draw: st.DrawFn) -> Case:
 
 
 every_case = st.one_of(
-    st.sampled_from([*EXAMPLES, *RUBRICS]).flatmap(lambda name: st.sampled_from(example_cases(name))),
+    of_any_protocol,
     reports().map(lambda case: (Fact(extraction="markers"), case)),
 )
 
@@ -257,6 +307,9 @@ def check_nothing_rises(
         if metric.kind != "quality" and metric.name not in ("supported", "judged"):
             continue
         was, now = worst_of(metric, before), worst_of(metric, after)
+        if case.rival is not None:  # what one system won, the other lost
+            rivals = (card.bounds_of(metric).high or 0.0 for card in (before, after))
+            assert next(rivals) <= next(rivals) + 1e-9, metric.name
         if metric.name == "judged":  # below the line: more of them is worse
             most = (card.bounds_of(metric).high for card in (before, after))
             was, now = (-math.inf if high is None else -high for high in most)
@@ -313,7 +366,8 @@ def test_no_failure_raises_the_number_of_published_calls(
     published: Cases, data: st.DataObject, seed: int, share: float
 ) -> None:
     """Nor does a reply that cannot be read, whatever the benchmark's code makes of it."""
-    name = data.draw(st.sampled_from(["race", "fact", "livedr", "dr3"]))
+    assert {protocol.name for protocol, _ in published} == PUBLISHED.keys()
+    name = data.draw(st.sampled_from([*PUBLISHED]))
     chosen = data.draw(st.sampled_from([one for one in published if one[0].name == name]))
     check_nothing_rises(*chosen, seed, share, data, [*JUDGE, "Well."])
 
@@ -467,14 +521,59 @@ def test_splitting_never_raises_the_number_ranked_by(name: str, data: st.DataObj
     if name == "fact":
         protocol, case = Fact(extraction="markers"), data.draw(reports())
     else:
-        protocol, case = data.draw(
-            st.sampled_from([one for one in example_cases(name) if one[0].name == name])
-        )
+        protocol, case = data.draw(st.sampled_from(every()[name]))
     ways = data.draw(st.lists(st.sampled_from(SPELT), min_size=1, max_size=4, unique=True))
     split = split_up(case, ways, data.draw(st.booleans()), Random(seed))
     cards = [asyncio.run(score_case(protocol, one, OnePlace(unmoved(seed)))) for one in (case, split)]
-    plain, other = ranked_by(protocol, case, cards)
-    assert plain is not None and other is not None and other <= plain + 1e-9
+    for plain, other in ranked_by(protocol, case, cards):
+        assert plain is not None and other is not None and other <= plain + 1e-9
+
+
+COUNT_TWICE = {"rigorous"}
+"""Whose papers count how often a keyword is there."""
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=10)
+@given(data=st.data(), seed=st.integers(0, 1_000))
+def test_all_said_twice_pays_by_a_papers_rule_with_a_badge(name: str, data: st.DataObject, seed: int) -> None:
+    """Text, answer, plan, evidence and citations again, before a judge that is no other for it."""
+    if name == "fact":
+        protocol, case = Fact(extraction="markers"), data.draw(reports())
+    else:
+        protocol, case = data.draw(st.sampled_from(every()[name]))
+    judge = LexicalJudge() if name in ("livedr", "drmi") else unmoved(seed)
+    again = said_twice(case)
+    cards = [asyncio.run(score_case(protocol, one, OnePlace(judge))) for one in (case, again)]
+    for plain, other in ranked_by(protocol, case, cards):
+        assert plain is not None and other is not None
+        if other > plain + 1e-9:
+            told = signs_in(again.report.text, asked_of(again.task))
+            assert name in COUNT_TWICE and told["repeated"] >= LIMITS["repeated"]
+
+
+def said_twice(case: Case) -> Case:
+    """`case` with all that its report says once more."""
+
+    def twice(value: Any) -> Any:
+        rows = [twice(one) if isinstance(one, list) else one for one in value]
+        return rows if any(isinstance(one, list) for one in value) else rows * 2
+
+    report = case.report
+    answer = msgspec.json.decode(report.answer)
+    return msgspec.structs.replace(
+        case,
+        report=msgspec.structs.replace(
+            report,
+            text=f"{report.text}\n\n{report.text}",
+            answer=msgspec.Raw(msgspec.json.encode(twice(answer)))
+            if isinstance(answer, list)
+            else report.answer,
+            plan=report.plan * 2,
+            evidence=report.evidence * 2,
+            citations=report.citations * 2,
+        ),
+    )
 
 
 def split_up(case: Case, ways: Sequence[Callable[[str], str]], apart: bool, chance: Random) -> Case:
@@ -539,8 +638,10 @@ def unmoved(seed: int) -> ScriptedJudge:
     return ScriptedJudge(opinion)
 
 
-def ranked_by(protocol: ScoringProtocol, case: Case, cards: Sequence[Scorecard]) -> list[float | None]:
-    """The numbers by which a board ranks systems of which it knows one report each."""
+def ranked_by(
+    protocol: ScoringProtocol, case: Case, cards: Sequence[Scorecard]
+) -> list[tuple[float | None, ...]]:
+    """The numbers by which a board ranks systems of which it knows one report each, for each metric that ranks."""
     metrics = metrics_of(protocol, case)
     systems = [f"system {number}" for number, _ in enumerate(cards)]
     rows = [
@@ -560,9 +661,10 @@ def ranked_by(protocol: ScoringProtocol, case: Case, cards: Sequence[Scorecard])
     ]
     record = made_record({protocol.name: tuple(metrics)}, {"1": TaskRecord("en", "")}, systems)
     table = pa.Table.from_pylist(rows, schema=pa.schema(list(SCORE_TYPES.items())))
-    (head,) = (one for one in leaderboard_of([record], table, Few()).metrics if one.headline)
-    values = {row.system: row.value for row in head.standings}
-    return [values[system] for system in systems]
+    heads = [one for one in leaderboard_of([record], table, Few()).metrics if one.headline]
+    assert heads
+    values = [{row.system: row.value for row in one.standings} for one in heads]
+    return [tuple(one[system] for system in systems) for one in values]
 
 
 class OnePlace(DirectTools):
