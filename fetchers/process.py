@@ -49,6 +49,9 @@ class Budget:
 
 Extractor = Literal["trafilatura", "fast"]
 
+State = Literal["content", "wall", "missing", "teaser", "empty", "failed"]
+"""What a page is that was received (`fetchers/signs.py`)."""
+
 LENGTH = struct.Struct(">I")
 
 
@@ -60,7 +63,7 @@ class Extraction(msgspec.Struct, frozen=True, array_like=True):
     title: str
     description: str
     text: str
-    state: Literal["content", "wall", "missing", "teaser", "empty"] = "content"
+    state: State = "content"
     sign: str = ""
     onward: str = ""
     beside: str = ""

@@ -6,28 +6,31 @@ pages that they let through; it does on a page that says hardly anything beside 
 
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from adjudge.fetchers.failures import Failure
+from adjudge.fetchers.notices import MOST, has_figures, is_plea, notice, without_pleas
 from adjudge.fetchers.page import PageReason
-from adjudge.fetchers.process import Extraction
+from adjudge.fetchers.process import Extraction, State
 
 REASONS: dict[str, PageReason] = {
     "wall": "page_barred",
     "teaser": "page_barred",
     "missing": "page_gone",
     "empty": "page_empty",
+    "failed": "page_server_error",
 }
 
-# Response headers by which services say that they answered with a challenge in place of the page.
+# Response headers by which services say that they answered with a challenge in place of the page; () is any value.
 _CHALLENGES = {
     "cf-mitigated": ("challenge",),
     "x-amzn-waf-action": ("challenge", "captcha"),
     "sg-captcha": ("challenge",),
     "x-vercel-mitigated": ("challenge", "deny"),
+    "x-kpsdk-ct": (),
 }
 # What only a service's own check holds, never a page that it let through.
 _CHECKS = re.compile(
@@ -35,7 +38,7 @@ _CHECKS = re.compile(
     r"|_incapsula_resource\?[^\"'\s>]{0,300}incident_id|window\[[\"']bobcmn|/tspd/|acw_sc__v2|captchacharacters"
     r"|validatecaptcha|wappass\.baidu\.com|/secitptpage/|id=[\"']?px-captcha|stormcaster\.js|crawlprevention/governor"
     r"|kpsdk\.|sec-if-cpt-container|bm-verify|sucuri_cloudproxy|/\.well-known/ddos-guard/|slowaes\.decrypt"
-    r"|/account/unhuman|smartcaptcha\.yandexcloud|/checkcaptcha|tcaptcha\.js|perfdrive\.com|x-kpsdk",
+    r"|anubis/api/pass-challenge|/account/unhuman|smartcaptcha\.yandexcloud|/checkcaptcha|tcaptcha\.js|perfdrive\.com|x-kpsdk",
     re.I,
 )
 _ASKED_TO_LOG_IN = re.compile(r'"(need_?login|login_?required|captcha_?required)"\s*:\s*true', re.I)
@@ -44,29 +47,15 @@ _BOXES = (
     "input[name=SAMLRequest], input[name=SAMLResponse]"
 )
 _CONSENT = re.compile(r"consent|privacy-?gate|cookie-?wall", re.I)
-_BOT_CHECK = re.compile(
-    r"just a moment|checking your browser.*|are you (a )?(robot|human)|(robot|captcha) check"
-    r"|(human|bot|browser|security|captcha) (verification|check)|(please )?(verify|confirm) (that )?you are (a )?human"
-    r"|pardon our interruption|ddos-guard|please wait|one moment, please",
-    re.I,
-)
-_DENIED = re.compile(r"access (to this page has been )?denied|attention required", re.I)
-_LOGIN = re.compile(
-    r"(please )?(log|sign)[ -]?in( to .*)?|anmelden|se connecter|iniciar sesión|登录|登入|ログイン", re.I
-)
-_NOT_THERE = re.compile(
-    r"(error |http )?404( error)?( page)?|(404 )?(page )?not found( \(?404\)?)?|(404 )?page not found"
-    r"|(sorry, )?(the|this) page .{0,40}(not found|(can(no|')t|could not) be found|does( no|n')t exist)"
-    r"|(seite|page) nicht gefunden|page (introuvable|non trouvée)|página no encontrada|pagina non trovata"
-    r"|página não encontrada|pagina niet gevonden|sidan (kunde inte hittas|hittades inte)|siden blev ikke fundet"
-    r"|nie znaleziono strony|stránka nenalezena|sayfa bulunamadı|страница не найдена|(页面|頁面|网页)(不存在|未找到)"
-    r"|找不到(该|此)?(页面|頁面|网页)|ページが見つかりません(でした)?|페이지를 찾을 수 없습니다",
-    re.I,
+_CONSENT_SERVICE = re.compile(r"(?:https?:)?//consent\.", re.I)
+# What services of consent put over a page, whatever it is.
+_OVERLAYS = (
+    "#didomi-host, #onetrust-consent-sdk, #usercentrics-root, #CybotCookiebotDialog, #qc-cmp2-container, "
+    ".fc-consent-root, .cmpbox, [id^=sp_message_container]"
 )
 _COSTS = re.compile(r'"isAccessibleForFree"\s*:\s*"?false', re.I)
 _SOLD_PART = re.compile(r'"cssSelector"\s*:\s*"([.#][\w-]{1,100})"', re.A)
 
-_LONGEST_TITLE = 100
 # Characters. A page with a longer text is content; one with less says no more than "prove that you are human".
 _MOST = 6_000
 _HARDLY_ANY = 600
@@ -77,15 +66,23 @@ _STUB = 4_096
 _AT_ONCE = 10.0
 _REFRESH = re.compile(r"\s*([0-9.]{0,9})\s*[;,\s]\s*(?:url\s*=\s*)?([\"']?)(.{1,2000})", re.I | re.S)
 _MOVE = re.compile(
-    r"location(?:\.href)?\s{0,9}=\s{0,9}[\"']([^\"'<>\s]{1,2000})[\"']"
-    r"|location\.(?:replace|assign)\s{0,9}\(\s{0,9}[\"']([^\"'<>\s]{1,2000})[\"']"
+    r"location(?:\.href)?\s{0,9}=\s{0,9}[\"'`]([^\"'`<>\s]{1,2000})[\"'`]"
+    r"|location\.(?:replace|assign)\s{0,9}\(\s{0,9}[\"'`]([^\"'`<>\s]{1,2000})[\"'`]"
+)
+# All that a page says that is about to send its reader on.
+_ON_THE_WAY = re.compile(
+    r"redirect|(?:has|have|been|was|page|site) moved|click here|please wait|one moment|weitergeleitet"
+    r"|weiterleitung|redirig|redirecion"
+    r"|перенаправл|リダイレクト|跳转|跳轉",
+    re.I,
 )
 
 
 def bar_of_headers(headers: Mapping[str, str]) -> str | None:
     """The bot check that the headers of a response announce, or None."""
     for name, values in _CHALLENGES.items():
-        if headers.get(name, "").strip().lower() in values:
+        value = headers.get(name, "").strip().lower()
+        if value and (value in values or not values):
             return f"a bot check ({name})"
     return None
 
@@ -114,8 +111,10 @@ def told(found: Extraction, source: str) -> Extraction:
         return found
     shape = _shape(source) if source else None
     state, sign = _state(found, source, shape)
-    onward = shape.onward if shape is not None and state in ("content", "empty") else ""
-    return msgspec.structs.replace(found, state=state, sign=sign, onward=onward)
+    passes = shape is not None and (state in ("content", "empty") or shape.is_stub)
+    return msgspec.structs.replace(
+        found, state=state, sign=sign, onward=shape.onward if shape is not None and passes else ""
+    )
 
 
 class _Shape(NamedTuple):
@@ -123,34 +122,38 @@ class _Shape(NamedTuple):
 
     heading: str
     scripts: bool
-    passable: bool
-    """Whether a script, a form or a reload could let the reader pass."""
     box: bool
     password: bool
     consent: bool
+    consent_service: bool
+    """Whether the request is that of a service on a host of its own."""
+    overlaid: bool
     sold: int | None
     """Characters in the parts that the page names as sold; None if it names none."""
     shown: str
     """Text of the body without navigation, links and forms."""
-    prose: int
-    """Characters of it outside headings."""
+    prose: str
+    """What of it is outside headings."""
     onward: str
+    is_stub: bool
+    """Whether the page says no more than that it sends its reader on."""
 
 
-def _state(
-    found: Extraction, source: str, shape: _Shape | None
-) -> tuple[Literal["content", "wall", "missing", "teaser", "empty"], str]:
+def _state(found: Extraction, source: str, shape: _Shape | None) -> tuple[State, str]:
     text = found.text.strip()
     if len(text) <= _HARDLY_ANY and _ASKED_TO_LOG_IN.search(text):
         return "wall", "a login is asked for"
     if shape is not None:
-        if len(text) <= _HARDLY_ANY and (check := _CHECKS.search(source)) is not None:
+        if (
+            len(text) <= _HARDLY_ANY
+            and (check := _CHECKS.search(source)) is not None
+            and check[0] not in text
+        ):
             return "wall", f"a bot check: {check[0][:60]}"
-        if wall := _wall(found, shape):
+        if wall := _wall(len(text), shape):
             return "wall", wall
-        said_twice = not shape.heading or _says(_NOT_THERE, shape.heading)
-        if said_twice and _says(_NOT_THERE, found.title) and shape.prose <= _HARDLY_ANY // 2:
-            return "missing", f"the page says itself that it is not there: {found.title[:100]}"
+        if said := notice(found.title, shape.heading, text):
+            return said
         shown, enough = (len(text), _HARDLY_ANY) if shape.sold is None else (shape.sold, _TWO_SENTENCES)
         if shown < enough and _COSTS.search(source):
             return "teaser", "only the beginning is shown to those who do not pay"
@@ -161,66 +164,71 @@ def _state(
     return "content", ""
 
 
-def _wall(found: Extraction, shape: _Shape) -> str:
-    if shape.prose <= _TWO_SENTENCES:
-        if shape.box:
-            return "a bot check or a login: its form is all there is"
-        if shape.password:
-            return "a login: its form is all there is"
-        if shape.consent:
-            return "a request for consent is all there is"
-    if len(found.text) > _HARDLY_ANY or shape.prose > _HARDLY_ANY // 2:
+def _wall(length: int, shape: _Shape) -> str:
+    """The form or the box beside which hardly anything is said, and no figure. `length` is that of all text."""
+    if shape.consent_service and len(shape.prose) <= _HARDLY_ANY:
+        return "a request for consent is all there is"
+    if shape.overlaid and not shape.shown:
+        return "a request for consent is all there is"
+    if len(shape.prose) > _TWO_SENTENCES or has_figures(shape.prose):
         return ""
-    if said := _says(_DENIED, found.title):
-        return f"refused: {said}"
-    if shape.passable and (said := _says(_BOT_CHECK, found.title)):
-        return f"a bot check: {said}"
-    if shape.passable and (said := _says(_LOGIN, found.title)):
-        return f"a login: {said}"
-    return ""
-
-
-def _says(pattern: re.Pattern[str], title: str) -> str:
-    """The part of `title` that is such a phrase and nothing else."""
-    whole = title[:_LONGEST_TITLE]
-    for part in (whole, *re.split(r" [|·–—:-] ", whole)):
-        said = part.strip(" .…!?\t\r\n")
-        if pattern.fullmatch(said):
-            return said
-    return ""
+    if shape.consent:
+        return "a request for consent is all there is"
+    if length > MOST:  # what is for those without scripts is text too
+        return ""
+    if shape.box:
+        return "a bot check or a login: its form is all there is"
+    return "a login: its form is all there is" if shape.password else ""
 
 
 def _is_shell(text: str, shape: _Shape) -> bool:
-    if not shape.scripts or len(text) >= _TWO_SENTENCES:
+    """Whether all that the page shows, or says to those without scripts, is a plea to wait or for scripts."""
+    if not shape.scripts or len(text) > _HARDLY_ANY or (len(text) >= _TWO_SENTENCES and not is_plea(text)):
         return False
-    return len(shape.shown) < _A_WORD and not any(map(str.isdigit, shape.shown))
+    shown = without_pleas(shape.shown)
+    return len(shown) < _A_WORD and not any(map(str.isdigit, shown))
 
 
 def _shape(source: str) -> _Shape:
     page = LexborHTMLParser(source)
-    forms = page.css("form[action]")
-    heading = page.css_first("h1")
+    actions = [form.attributes.get("action") or "" for form in page.css("form[action]")]
+    heading = page.css_first("h1") or page.css_first("h2") or page.css_first("h3")
     refresh, in_noscript = _refresh(page)
     scripts = page.css_first("script") is not None
-    passable = bool(scripts or refresh or page.css_first("form, noscript") is not None)
     box = page.css_first(_BOXES) is not None
     password = page.css_first("input[type=password]") is not None
-    consent = any(_CONSENT.search(form.attributes.get("action") or "") for form in forms)
     names = _SOLD_PART.findall(source)[:9]
     sold = sum(len(node.text(strip=True)) for name in names for node in page.css(name)) if names else None
-    title = heading.text(strip=True) if heading is not None else ""
+    title = " ".join(heading.text(separator=" ").split()) if heading is not None else ""
     stub = _script_target(page) if len(source) <= _STUB else ""
     frames = [node.attributes.get("src") or "" for node in page.css("body iframe[src], body embed[src]")]
+    frames += [node.attributes.get("data") or "" for node in page.css("body object[data]")]
+    overlays = page.css(_OVERLAYS)
+    for overlay in overlays:
+        overlay.decompose()
     page.strip_tags(
         ["script", "style", "template", "noscript", "nav", "header", "footer", "form", "a", "button"]
     )
     shown = _text(page)
     page.strip_tags(["h1", "h2", "h3", "h4", "h5", "h6"])
-    prose = len(_text(page))
+    on_the_way = not shown or (len(shown) <= _TWO_SENTENCES and _ON_THE_WAY.search(shown) is not None)
     onward = "" if in_noscript else refresh
-    if not shown:
-        onward = refresh or stub or (frames[0] if len(frames) == 1 else "")
-    return _Shape(title, scripts, passable, box, password, consent, sold, shown, prose, onward)
+    if on_the_way:
+        onward = refresh or stub or (frames[0] if len(frames) == 1 and not shown else "")
+    return _Shape(
+        title,
+        scripts,
+        box,
+        password,
+        any(map(_CONSENT.search, actions)),
+        any(map(_CONSENT_SERVICE.match, actions)),
+        bool(overlays),
+        sold,
+        shown,
+        _text(page),
+        onward,
+        on_the_way and bool(stub),
+    )
 
 
 def _text(page: LexborHTMLParser) -> str:

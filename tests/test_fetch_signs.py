@@ -41,6 +41,24 @@ CASES = [
         "<noscript>This app needs JavaScript.</noscript><div id=root></div><script src=/m.js></script>",
     ),
     ("content", f"<noscript>{PROSE}</noscript><div id=root></div><script src=/m.js></script>"),
+    (
+        "empty",
+        "<body><noscript><h1>JavaScript is not available.</h1><p>We have detected that JavaScript is disabled in this "
+        "browser. Please "
+        "enable it to continue using this site. You can see a list of browsers in our help, if you like."
+        "<p>Terms, privacy and cookies</noscript><div id=root></div><script src=/m.js></script>",
+    ),
+    ("wall", f"<div id=didomi-host><p>{'We store and use cookies. ' * 9}</div><div id=root></div>"),
+    ("content", f"<div id=didomi-host>We use cookies</div>{PROSE}"),
+    ("wall", f"<form action=https://consent.google.com/save>Accept</form><p>{'We use cookies. ' * 20}"),
+    ("content", "<h1>Contact</h1><p>Ferry Lane 12<form><div class=g-recaptcha></div></form>"),
+    (
+        "content",
+        f"<noscript>{PROSE * 4}</noscript><form><input type=password></form><script src=/m.js></script>",
+    ),
+    ("content", "<p>The page sets <code>window._cf_chl_opt</code> first.</p>"),
+    ("missing", "<h2>404 Page Not Found</h2><p>The page you requested was not found."),
+    ("failed", "<h1>Internal Server Error</h1><p>The server encountered an internal error."),
     ("empty", "<title>A bridge</title><body></body>"),
     ("content", "<p>Arches: 19</p><script src=/m.js></script>"),
 ]
@@ -91,8 +109,27 @@ def test_any_refresh_is_read(content: str) -> None:
         ({"cf-mitigated": "challenge"}, True),
         ({"x-amzn-waf-action": "CAPTCHA"}, True),
         ({"x-vercel-mitigated": "challenge"}, True),
+        ({"x-kpsdk-ct": "0a1b"}, True),
         ({"cf-mitigated": "no"}, False),
     ],
 )
 def test_challenges_are_told_by_their_headers(headers: dict[str, str], barred: bool) -> None:
     assert (bar_of_headers(headers) is not None) == barred
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (
+            "<p>Redirecting you to the new address…</p><script>window.location.replace('/new')</script>",
+            "/new",
+        ),
+        ("<h1>Redirecting…</h1><a href=/new>Click here</a><script>location=`/new`</script>", "/new"),
+        ("<p>Please wait.</p><script>setTimeout(function(){location.assign('/new')})</script>", "/new"),
+        ("<object data=/new></object>", "/new"),
+        (f"{PROSE}<script>function go() {{ location.href = '/new' }}</script>", ""),
+        ("<p>The bridge was built in 1932.</p><script>b.onclick = () => location.href = '/new'</script>", ""),
+    ],
+)
+def test_stubs_lead_where_their_script_goes(source: str, target: str) -> None:
+    assert told(extract(source.encode(), "text/html", "trafilatura"), source).onward == target
