@@ -41,11 +41,16 @@ def _counts(tasks: int, resamples: int, seed: int, bounds: list[int] | None = No
     return counts
 
 
+RANKS = ("rank", "rank_counts", "ranked", "tau", "rho")  # computed when they are asked for
+
+
 def _equal(first: Bootstrap, second: Bootstrap) -> bool:
     """Bit for bit, whatever the number of threads or parts."""
     return all(
         np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) else a == b or (a != a and b != b)
-        for a, b in ((getattr(first, name), getattr(second, name)) for name in first.__struct_fields__)
+        for a, b in (
+            (getattr(first, name), getattr(second, name)) for name in (*first.__struct_fields__, *RANKS)
+        )
     )
 
 

@@ -12,6 +12,7 @@ A group's board is that of its tasks alone: what is missing counts as the worst 
 group's tasks, and the number shown ranks. In the mean over groups each counts the same, however many tasks it has.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -348,9 +349,9 @@ def end_of(interval: Floats, side: int) -> float | None:
 
 def _bound(bound: float, value: float) -> float | None:
     """None for a bound that is infinite or undefined; the value itself where they differ by rounding alone."""
-    if not np.isfinite(bound):
+    if not math.isfinite(bound):
         return None
-    return figure(value) if np.isclose(bound, value, rtol=1e-9, atol=1e-12) else float(bound)
+    return figure(value) if abs(bound - value) <= 1e-12 + 1e-9 * abs(value) else float(bound)
 
 
 def _place(row: Standing, sign: float) -> tuple[float, float, str]:

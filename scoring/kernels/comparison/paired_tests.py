@@ -488,7 +488,10 @@ def student(
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / error
         cohens_d = t / np.sqrt(count)
-    half = special.stdtrit(degrees, 0.5 + confidence / 2) * error
+    known, of = np.unique(
+        degrees, return_inverse=True
+    )  # a quantile is dear, and few pairs differ in their tasks
+    half = special.stdtrit(known, 0.5 + confidence / 2)[of].reshape(degrees.shape) * error
     # Not 1 - cdf(|t|): that would lose the small p values.
     p = 2 * special.stdtr(degrees, -np.abs(t))
     return Student(t=t, p=p, low=mean - half, high=mean + half, cohens_d=cohens_d)

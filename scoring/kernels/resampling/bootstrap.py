@@ -11,6 +11,7 @@ about n_tasks * 2**-53 of the largest). Tied systems share the mean of their ran
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -219,6 +220,16 @@ class RankAgreement(msgspec.Struct, frozen=True):
     resamples: int
 
 
+class _Ranking(NamedTuple):
+    """What a `Bootstrap` says of ranks."""
+
+    rank: Floats
+    counts: Integers
+    resamples: int
+    tau: RankAgreement
+    rho: RankAgreement
+
+
 class BootstrapPart(msgspec.Struct, frozen=True):
     """Resamples `first` to `first + means.shape[1]`: what `merge` needs, and small enough to send.
 
@@ -234,7 +245,7 @@ class BootstrapPart(msgspec.Struct, frozen=True):
     means: Floats
 
 
-class Bootstrap(msgspec.Struct, frozen=True):
+class Bootstrap(msgspec.Struct, frozen=True, dict=True):
     """The statistic of every system with its uncertainty; arrays follow the order of the systems.
 
     NaN means undefined: no estimate without a task, no interval from fewer than two tasks.
@@ -244,6 +255,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
     resamples: how many. defined[S]: in how many of them the system has a mean.
     estimate[S], standard_error[S]; percentile[S, 2], bca[S, 2]: intervals at `level`.
     means[S, B]: the statistic of every resample. Only `difference_interval` reads all pairs of them.
+    All that is said of ranks is computed when first asked for:
     rank[S]: midranks. rank_counts[S, S]: in how many resamples the rank was 1 to S, equals sharing the best (1, 1, 3).
     ranked: resamples in which every system with an estimate has a mean; only they are ranked.
     tau, rho: Kendall's tau-b and Spearman's rho of the resampled with the full ranking.
@@ -259,11 +271,35 @@ class Bootstrap(msgspec.Struct, frozen=True):
     percentile: Floats
     bca: Floats
     means: Floats
-    rank: Floats
-    rank_counts: Integers
-    ranked: int
-    tau: RankAgreement
-    rho: RankAgreement
+
+    @cached_property
+    def _ranking(self) -> _Ranking:
+        return _ranked(self.estimate, self.means, self.level)
+
+    @property
+    def rank(self) -> Floats:
+        """Midranks [S]."""
+        return self._ranking.rank
+
+    @property
+    def rank_counts(self) -> Integers:
+        """In how many resamples the rank was 1 to S, `[S, S]`, equals sharing the best."""
+        return self._ranking.counts
+
+    @property
+    def ranked(self) -> int:
+        """How many resamples are ranked."""
+        return self._ranking.resamples
+
+    @property
+    def tau(self) -> RankAgreement:
+        """Kendall's tau-b of the resampled with the full ranking."""
+        return self._ranking.tau
+
+    @property
+    def rho(self) -> RankAgreement:
+        """Spearman's rho of the same."""
+        return self._ranking.rho
 
     @property
     def resamples(self) -> int:
@@ -299,7 +335,6 @@ class Bootstrap(msgspec.Struct, frozen=True):
             percentile=np.where(rows, self.percentile, np.nan),
             bca=np.where(rows, self.bca, np.nan),
             means=means,
-            **_ranked(estimate, means, self.level)._asdict(),
         )
 
     def moved(self, by: Floats, least: float = -np.inf) -> "Bootstrap":
@@ -312,18 +347,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
             percentile=np.maximum(self.percentile + rows, least),
             bca=np.maximum(self.bca + rows, least),
             means=means,
-            **_ranked(estimate, means, self.level)._asdict(),
         )
-
-
-class _Ranked(NamedTuple):
-    """What `Bootstrap` says of ranks."""
-
-    rank: Floats
-    rank_counts: Integers
-    ranked: int
-    tau: RankAgreement
-    rho: RankAgreement
 
 
 class _Input(NamedTuple):
@@ -475,19 +499,18 @@ def _summary(source: BootstrapPart, means: Floats, level: float, threads: int | 
         percentile=percentile,
         bca=bca,
         means=means,
-        **_ranked(estimate, means, level, threads)._asdict(),
     )
 
 
-def _ranked(estimate: Floats, means: Floats, level: float, threads: int | None = None) -> _Ranked:
+def _ranked(estimate: Floats, means: Floats, level: float) -> _Ranking:
     present = np.flatnonzero(~np.isnan(estimate))
-    ranking = rankings(estimate[present], means[present], threads)
+    ranking = rankings(estimate[present], means[present])
     counts = np.zeros((estimate.size, estimate.size), dtype=np.int64)
     counts[present, : ranking.counts.shape[1]] = ranking.counts
-    return _Ranked(
+    return _Ranking(
         rank=descending_midranks(estimate),
-        rank_counts=counts,
-        ranked=int(counts[present[0]].sum()) if present.size else 0,
+        counts=counts,
+        resamples=int(counts[present[0]].sum()) if present.size else 0,
         tau=_rank_agreement(ranking.tau, level),
         rho=_rank_agreement(ranking.rho, level),
     )
