@@ -52,6 +52,41 @@ NUMBERS_AND_LISTS = {
         + "## Register\n\n| ID | Title | URL | Checked |\n|---|---|---|---|\n"
         + "".join(f"| S0{n} | A work | {url} | yes |\n" for n, url in enumerate((MILL, BARGES, WEIGHTS), 1))
     ),
+    "entries with words for labels": (
+        _marked("[Mill book]", "[Ledger 2023]", "[#weights]")
+        + "## Read\n\n- **Mill book**: Mill register. "
+        + f"{MILL}\n- **Ledger 2023** — Barge ledger. {BARGES}\n- **#weights**: Book of weights. {WEIGHTS}\n"
+    ),
+    "labels in bold brackets": _marked("[S1]", "[S2]", "[S3]")
+    + _listed("- **[S1]**", "- **[S2]**", "- **[S3]**"),
+    "labels in parentheses": _marked("(S1)", "(S2, S3)", "") + _listed("S1:", "S2:", "S3:"),
+    "labels in other letters": _marked("[И1]", "[И2]", "[И3]") + _listed("И1:", "И2:", "И3:", "## Прочитано"),
+    "words in front of numbers": _marked("[Fuente 1]", "[Fuentes 2, 3]", "") + _listed("1.", "2.", "3."),
+    "words in parentheses": _marked("(Belege 1)", "(Belege 2, 3)", "")
+    + _listed("1.", "2.", "3.", "## Belege"),
+    "places in the works": _marked("[1, p. 4]", "[2, §3; 3: 12–14]", "") + _listed("[1]", "[2]", "[3]"),
+    "raised numbers of Pandoc": _marked("^1^", "^2,3^", "", space="") + _listed("1.", "2.", "3."),
+    "raised numbers of LaTeX": _marked("$^{1}$", "$^{2,3}$", "", space="") + _listed("1.", "2.", "3."),
+    "raised brackets": (
+        _marked("<sup>[1]</sup>", "<sup>[2]</sup>", "<sup>[3]</sup>", space=".", stop="")
+        + _listed("[1]", "[2]", "[3]")
+    ),
+    "numbers in tags": (
+        _marked("<cite>1</cite>", '<ref id="2"/>', "<citation>3</citation>") + _listed("[1]", "[2]", "[3]")
+    ),
+    "cards of a chat": (
+        _marked(
+            *(
+                '<grok:render card_id="a" card_type="citation_card" type="render_inline_citation">'
+                f'<argument name="citation_id">{n}</argument></grok:render>'
+                for n in (1, 2, 3)
+            )
+        )
+        + _listed("1.", "2.", "3.")
+    ),
+    "list without a title": _NUMBERS
+    + _listed("1.", "2.", "3.", "The works that this rests on, as they were read"),
+    "list below a heading of HTML": _NUMBERS + _listed("1.", "2.", "3.", "<h2>Gelesen</h2>"),
     "list without schemes": _NUMBERS + _listed("1.", "2.", "3.").replace("https://", ""),
     "address on the next line": (
         _marked("[1][11]", "[2]", "[3]")

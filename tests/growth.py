@@ -163,6 +163,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
     "scoring.text.scan.code_spans": lambda text: _all(scan.code_spans(text)),
     "scoring.text.scan.entry": scan.entry,
+    "scoring.text.scan.keyed": lambda text: _all(scan.keyed(text)),
     "scoring.text.scan.numbered_links": scan.numbered_links,
     "scoring.text.scan.raw_lines": lambda text: _all(scan.raw_lines(text)),
     "scoring.text.scan.scan": lambda text: _all(scan.scan(text)),

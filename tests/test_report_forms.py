@@ -59,6 +59,7 @@ def test_pictures_are_no_marks() -> None:
     text = f"{BASIC}\n\n![A mill](mill.png) ![][image1]\n\n[image1]: <data:image/png;base64,AAAA>\n"
     assert parse(text).unresolved == () and parse(text).marks == parse(BASIC).marks
     numbers = FORMS["numbers behind words"]
+    assert pairs(f"{numbers}\n[Figure 1] shows a mill, [Figure 7] a bridge.\n") == PAIRS
     assert pairs(f"{numbers}\n![][image1]\n\n[image1]: <data:image/png;base64,AAAA>\n") == PAIRS
 
 
@@ -179,6 +180,12 @@ def test_hidden_element_that_nothing_closes_hides_nothing() -> None:
     assert "code" in clean_report("`<!-- code -->` and text -->")
 
 
+def test_last_line_with_one_source_is_of_what_stands_above() -> None:
+    above = "# The river\n\nBarges carry ninety tonnes.\n\nThe mill grinds oats.\n\n"
+    assert pairs(f"{above}Source: {MILL}\n") == {("The mill grinds oats", MILL)}
+    assert pairs(f"{above}Sources: {MILL}, {BARGES}\n") == set()
+
+
 @given(
     st.sampled_from(sorted(FORMS)),
     st.lists(st.sampled_from(["It rained.", "## More", "- A dry item", "1. First"])),
@@ -227,7 +234,7 @@ DRAWN = (
 def drawn_reports(draw: st.DrawFn) -> tuple[str, set[tuple[str, str]]]:
     """A report and its pairs of a place that a statement names and a URL that it cites."""
     chapters, wanted = ["# The river"], set[tuple[str, str]]()
-    for number, place in enumerate(draw(st.permutations(PLACES))[: draw(st.integers(1, 6))]):
+    for number, place in enumerate(draw(st.permutations(PLACES))[: draw(st.integers(2, 6))]):
         said = f"{place} keeps {number + 3} boats"
         urls = [f"https://w{number}-{n}.example/a_{n}?b={n}" for n in range(draw(st.integers(1, 3)))]
         form = draw(st.sampled_from(DRAWN))

@@ -12,8 +12,9 @@ import sys
 import unicodedata
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from itertools import chain, islice, pairwise, takewhile
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +26,7 @@ from adjudge.scoring.text.scan import (
     Entry,
     Line,
     entry,
+    keyed,
     leads_to_address,
     numbered_links,
     scan,
@@ -43,13 +45,16 @@ class Outline(msgspec.Struct, frozen=True):
     """Which lines of a report are reference lists or name sources, and how its statements are marked.
 
     Spans are first and last lines, in order. `bracketed` if marks stand in square brackets, `linked` if list items are
-    links whose words are the statements.
+    links whose words are the statements. `keys` are labels of entries that are words, known by the marks that name
+    them; `words` stand in front of the numbers in marks ("[Page 3]").
     """
 
     lists: tuple[tuple[int, int], ...] = ()
     sources: tuple[tuple[int, int], ...] = ()
     bracketed: bool = False
     linked: bool = False
+    keys: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
 
 
 def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
@@ -100,6 +105,26 @@ class _Block:
         self.led, self.waits, self.end = self.led + 1, False, line
 
 
+_MAX_BEFORE = 60  # characters of an entry in front of its address, where something stands behind that
+
+
+class _Key(NamedTuple):
+    """A line that is an entry if the report's marks name one of `labels`; it ends with the address that it leads to."""
+
+    start: int
+    end: int
+    labels: tuple[str, ...]
+
+
+class _Word:
+    """A word in front of numbers in marks; `square` if these stand in square brackets."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numbers = set[str]()
+        self.square = False
+
+
 class _Named:
     """A line such as "Sources:" with addresses below it."""
 
@@ -119,6 +144,16 @@ _BARE_POINTER = re.compile(
 )
 _RAISED_POINTER = re.compile(r"<sup>\s?\^?(\d{1,3})(?=[\s,;<])|([¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2})|([①-⑳㉑-㉟])")
 _MAX_POINTERS = 20_000
+# A word in front of numbers, as marks have it: "[Page 3]", "(Sources: 1, 2)".
+_WORDED_POINTER = re.compile(
+    r"(?<!!)(?<!!\[\])[\[【［〔〖(（]\s?([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?"
+    r"(\d{1,4}(?:\s?[,;，；、]\s?\d{1,4}){0,20})\s?[\]】］〕〗)）]"
+)
+_PARTED_KEYS = re.compile(r"[,;，；、] ?")
+_KEY = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")  # a label that is no number, and no word
+_KEY_POINTER = re.compile(
+    r"[(（]([^\s()（）,;，；、]{1,40}+(?:[,;，；、] ?[^\s()（）,;，；、]{1,40}+){0,20}+)[)）]"
+)
 
 
 class _LinkedItems:
@@ -184,6 +219,10 @@ class _Outliner:
         self._raised: set[str] = set()  # numbers that are marks without brackets
         self._words: set[str] = set()  # numbers that are the words of links
         self._entries: set[str] = set()  # labels of entries that are known by themselves
+        self._worded: dict[str, _Word] = {}
+        self._round: set[str] = set()  # labels that marks in parentheses name
+        self._keyed: list[_Key] = []
+        self._waiting: _Key | None = None  # the line above, whose address may stand here
         self._inline = 0  # lines of text that hold an address
         self._block: _Block | None = None
         self._source: _Named | None = None
@@ -195,16 +234,51 @@ class _Outliner:
         for number, line in enumerate(found):
             self._read(number, line)
         self._end()
+        keys, spans = self._named_by_marks()
         chosen = list(self._chosen())
-        lists = tuple((block.start, block.end) for block in chosen)
+        lists = _merged([*((block.start, block.end) for block in chosen), *spans])
         styles = any(one.tight or one.followed for one in self._named)
         sources = tuple((one.start, one.end) for one in self._named if styles)
-        listed = self._entries.union(*(block.labels for block in chosen))
-        bracketed = not (self._square | self._words).isdisjoint(listed)
+        listed = self._entries.union(keys, *(block.labels for block in chosen))
+        words = self._marking_words(listed)
+        bracketed = not (self._square | self._words).isdisjoint(listed) or any(word.square for word in words)
         if self._last is not None and not self._square:
             lists = (*lists, (self._last, self._last))
         self._linked.end()
-        return Outline(lists, sources, bracketed, not bracketed and self._linked.are_sentences)
+        return Outline(
+            lists,
+            sources,
+            bracketed,
+            not bracketed and self._linked.are_sentences,
+            keys,
+            frozenset(word.name for word in words),
+        )
+
+    def _named_by_marks(self) -> tuple[frozenset[str], list[tuple[int, int]]]:
+        """The labels of entries that are words, and where these stand."""
+        pointed = self._square | self._round
+        found, spans = set[str](), list[tuple[int, int]]()
+        for line in self._keyed:
+            name = next((one for one in line.labels if one in pointed), None)
+            if name is not None:
+                found.add(name)
+                spans.append((line.start, line.end))
+        return frozenset(found), spans
+
+    def _marking_words(self, listed: Set[str]) -> list[_Word]:
+        """The words that stand in front of numbers in marks, where these have no other form.
+
+        The one that names most entries is such a word, and its plural; none that numbers things which no list has.
+        """
+        numbers = {one for one in listed if one.isdecimal()}
+        if not self._square.isdisjoint(numbers):
+            return []
+        found = [word for word in self._worded.values() if word.numbers <= numbers]
+        first = max(found, key=lambda word: len(word.numbers), default=None)
+        if first is None or 2 * len(first.numbers) < len(numbers):
+            return []
+        stem = first.name.rstrip("s.")
+        return [word for word in found if word.name.startswith(stem) and len(word.name) <= len(stem) + 2]
 
     def _read(self, number: int, line: Line) -> None:
         if line.kind in ("blank", "ruler") and not (line.kind == "ruler" and "|" in line.raw):
@@ -234,6 +308,7 @@ class _Outliner:
         self._linked.read(line)
         self._whole(number, line)
         text = unquoted(line.raw)[:_MAX_LINE]
+        self._key(number, line, text)
         if self._below_name(number, text):
             return
         found = entry(text)
@@ -263,11 +338,35 @@ class _Outliner:
             return
         self._dense = True
 
+    def _key(self, number: int, line: Line, text: str) -> None:
+        """Keep the line if a word that it begins with may be a label, and it or the next leads to an address."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and _address_alone(text):
+            self._keyed.append(waiting._replace(end=number))
+            return
+        if len(self._keyed) >= _MAX_POINTERS or line.kind == "heading":
+            return
+        row = line.kind == "row"
+        address = ADDRESS.search(text)
+        labels = tuple(
+            name
+            for one in keyed(text)
+            if not (name := label(one.label)).isdecimal()
+            and (row or not address or leads_to_address(one.rest) or address.start() < _MAX_BEFORE)
+        )
+        found = _Key(number, number, labels) if labels else None
+        if found and address:
+            self._keyed.append(found)
+        elif found and not row:
+            self._waiting = found
+
     def _whole(self, number: int, line: Line) -> None:
         """See whether a line on its own names the sources of paragraphs that cite nothing."""
-        addressed = ADDRESS.search(line.text) is not None
+        first = ADDRESS.search(line.text)
+        addressed = first is not None
+        several = first is not None and ADDRESS.search(line.text, first.end() + 1) is not None
         alone = line.kind == "prose" and not self._dense and self._paragraphs > 1 and not self._addressed
-        self._last = number if alone and addressed and names_sources(line.text) else None
+        self._last = number if alone and several and names_sources(line.text) else None
         self._paragraphs += line.kind == "prose" and not self._dense
         self._addressed = self._addressed or addressed
 
@@ -315,8 +414,8 @@ class _Outliner:
             block.leads(number)
         block.bare = block.bare and (not address or leads_to_address(rest))
         if not address:
-            marks = list(self._points(rest))
-            block.marked += bool(marks)
+            block.marked += next(self._points(rest), None) is not None
+            self._point(rest)
         self._titled, self._alone = 0, False
 
     def _end(self) -> None:
@@ -329,7 +428,9 @@ class _Outliner:
 
     def _points(self, text: str) -> Iterator[str]:
         for found in _POINTER.finditer(text):
-            yield from (label(part.strip("^ \\")) for part in _PARTED.split(found[1]))
+            if not _WORDED_POINTER.fullmatch(found[0]):
+                yield from (label(part.strip("^ \\")) for part in _PARTED.split(found[1]))
+                yield from (label(part.strip("^ \\")) for part in _PARTED_KEYS.split(found[1]))
 
     def _point(self, text: str) -> None:
         """Keep the labels that `text` may point at."""
@@ -342,6 +443,14 @@ class _Outliner:
         self._bare.update(label(found[1]) for found in _BARE_POINTER.finditer(text))
         for found in _RAISED_POINTER.finditer(text):
             self._raised.add(label(_plain(found[1] or found[2] or found[3])))
+        for found in _WORDED_POINTER.finditer(text):
+            name = found[1].casefold()
+            word = self._worded.setdefault(name, _Word(name))
+            word.numbers.update(map(label, _PARTED.split(found[2])))
+            word.square = word.square or found[0][0] not in "(（"
+        for found in _KEY_POINTER.finditer(text):
+            names = map(label, _PARTED_KEYS.split(found[1]))
+            self._round.update(name for name in names if _KEY.fullmatch(name))
 
     def _chosen(self) -> Iterator[_Block]:
         """The blocks that are reference lists.
@@ -353,7 +462,7 @@ class _Outliner:
         for block in self._blocks:
             if block.titled >= LIKELY and block.led:
                 titled.update(block.labels)
-        sure = self._square | self._raised
+        sure = self._square.union(self._raised, *(word.numbers for word in self._worded.values()))
         pointed = sure | self._bare
         for block in self._blocks:
             names = set(block.labels)
@@ -366,11 +475,23 @@ class _Outliner:
             else:
                 used = names & (self._square if block.row else pointed)
                 chosen = 3 * len(used) >= len(names) and names.isdisjoint(titled) and not block.marked
-                chosen = chosen and (block.alone or block.row)
-                if 3 * len(names & sure) < len(names):
+                plain = 3 * len(names & sure) < len(names)
+                chosen = chosen and (block.alone or block.row or (block.bare and not plain))
+                if plain:
                     chosen = chosen and block.bare and self._inline < block.led
             if chosen:
                 yield block
+
+
+def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """`spans` in order, each line in one of them."""
+    found = list[tuple[int, int]]()
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return tuple(found)
 
 
 def outlined(text: str) -> Outline:
@@ -409,13 +530,18 @@ def _statement(found: Entry, line: Line) -> bool:
     return found.label in ("x", "X", " ") and line.kind == "item"
 
 
+_ENDS = (".", "。", "]", "】", ")", "）")  # of a statement, and of its marks
+
+
 def _name(line: Line) -> str:
     """The name of a list on a line of its own that is no heading: "Sources:", "**Sources**"; "" for any other line."""
     if line.kind != "prose" or len(line.text) > MAX_TITLE:
         return ""
     bold = _BOLD_LINE.fullmatch(line.text)
     text = bold[1] if bold else line.text.strip()
-    return text if (bold or text.endswith((":", "：")) or len(text) < 40) and strength(text) else ""
+    sure = strength(text)
+    alone = len(text) < 40 and (sure >= LIKELY or not text.endswith(_ENDS))
+    return text if sure and (bold or text.endswith((":", "：")) or alone) else ""
 
 
 def _address_alone(text: str) -> bool:

@@ -71,20 +71,20 @@ _ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?
 _NUMBERS = rf"(?>{_ONE}(?> {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}})"
 _WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
 _WORDED = re.compile(rf"{_WORD}(\d{{1,4}})", re.IGNORECASE)
-_SIGNS = r"\\\[【［〔<¹²³⁴-⁹①-⑳㉑-㉟"
+_SIGNS = r"\\\[【［〔〖<¹²³⁴-⁹①-⑳㉑-㉟"
 _TOKEN = re.compile(
     # What a mark can begin with: the alternatives are not tried elsewhere.
     rf"(?=[{_SIGNS}`(（adhw])(?=[^adhw]|arxiv|doi|http|www\.)(?:"
     r"(?P<code>`(?!https?://[^\s`]{1,300}`)[^`\n\[][^`\n]{0,300}`)"
-    rf"|(?P<bracket>\\?[\[【［〔] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕])"
+    rf"|(?P<bracket>\\?[\[【［〔〖] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕〗])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
     r"|(?P<named>\[(?P<title>[^\[\]\n]{1,300})\]\[(?P<to>[^\[\]\n]{1,60})\])"
     r"|(?P<turn>【(?P<answer>(?:turn\d{1,4}[a-z]{1,12}|oaicite:)\d{1,4})】)"
-    r"|(?P<worded>\\?[\[【［〔](?P<words>[^\[\]【】［］〔〕\n]{1,200})[\]】］〕])"
+    r"|(?P<worded>\\?[\[【［〔〖](?P<words>[^\[\]【】［］〔〕〖〗\n]{1,200})\\?[\]】］〕〗])"
     r"|(?P<round>[(（](?P<inside>[^()（）\n]{1,300})[)）])"
     r"|(?P<circled>[①-⑳㉑-㉟])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
-    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
+    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
     rf"|(?P<url>{SCHEME}"
@@ -135,6 +135,11 @@ _OUTER = ("named", "worded", "round")
 _ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
 SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
+_WORKS = re.compile(r"[;；]")
+_FRONT = re.compile(r"([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?")
+# A place in a work: a word or a sign and a number.
+_PLACE = re.compile(r"\s{0,2}(?:[^\W\d_]|[§¶])[^,;]{0,30}\d[\d\w.–-]{0,10}\s{0,2}|\s{0,2}第\d{1,5}\w{1,3}")
+_PLACE_BEHIND = re.compile(r"[:：]\s?(?:[^\W\d_.]{1,10}\.? ?|§ ?)?\d{1,5}(?:[–-]\d{1,5})?$")
 _SPACES = re.compile(r"\s*")
 _TRAILING = ".,;:!?'*_~\"…$"
 _TRAILING_SIGNS = _TRAILING + "\\\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -148,7 +153,7 @@ _AUTHOR = re.compile(r"[\s*_\"“\[(]{0,8}([^\W\d_][\w'’-]{0,40})")
 _YEAR = re.compile(r"(?<![\w/.-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/-])")
 _AUTHOR_WORD = re.compile(r"[^\W\d_][\w'’-]{0,40}")
 _SEPARATED = re.compile(r"\s{0,3}[,;，；、&]\s{0,3}")
-_AT_END = re.compile(r"\s*(?:[.,;:!?。，；：！？、)）|\n]|$)")
+_AT_END = re.compile(r"\s*(?:[.,;:!?。，；：！？、)）|\n।॥؟۔،؛]|$)")
 _LETTER_NEXT = re.compile(r"[a-zA-Z\u00c0-\u024f\u0370-\u03ff]")
 _ENDED = re.compile(r"[.!?。！？][\"'”’)）]{0,2}$")
 _TEXT_FRAGMENT = re.compile(r"#?:~:text=.*$", re.DOTALL)
@@ -241,12 +246,13 @@ class Labels(NamedTuple):
     """The labels that a report's references define.
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
-    report has marks in brackets. `plain` if they may stand without any sign at all.
+    report has marks in brackets. `plain` if they may stand without any sign at all. `words` may stand in front of them.
     """
 
     known: Collection[str] = ()
     bare: Collection[str] = ()
     plain: bool = True
+    words: Collection[str] = ()
 
 
 def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
@@ -380,14 +386,15 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     elif match["turn"]:
         mark = Mark((match["answer"],))
     elif match["named"]:
-        title, to = label(match["title"].strip("^ ")), label(match["to"].strip("^ "))
-        if title in known.known:
-            mark, end = Mark((title,)), match.end("title") + 1
+        title = _worded(match["title"].strip("^ "), known.known, known.words)
+        to = label(match["to"].strip("^ "))
+        if title:
+            mark, end = Mark(title), match.end("title") + 1
         elif to in known.known:
             mark = Mark((to,), title=match["title"])
     elif match["worded"]:
-        words = tuple(label(word.strip("^ \\")) for word in _SEPARATED.split(match["words"]))
-        mark = Mark(words) if all(word in known.known for word in words) else None
+        words = _worded(match["words"], known.known, known.words)
+        mark = Mark(words) if words else None
     elif match["round"]:
         mark = _rounded(match, known)
     elif match["circled"]:
@@ -414,7 +421,7 @@ def _raised(match: re.Match[str], known: Labels) -> Mark | None:
     """A raised number that is no unit's, ion's or isotope's."""
     if _is_figure(match):
         return None
-    return _of_known(tuple(re.split(r"[,⸴]", match["small"].translate(SMALL))), known.known)
+    return _of_known(tuple(re.split(r"[,⸴˒]", match["small"].translate(SMALL))), known.known)
 
 
 def _is_figure(match: re.Match[str]) -> bool:
@@ -424,12 +431,42 @@ def _is_figure(match: re.Match[str]) -> bool:
     return bool(behind or _UNIT.search(before) or _POWER.search(before))
 
 
+def _worded(inside: str, known: Collection[str], words: Collection[str]) -> tuple[str, ...]:
+    """The labels in a bracket, with one of `words` in front or a place in the work behind: "Page 3", "3, p. 12"."""
+    found: list[str] = []
+    for part in _WORKS.split(inside):
+        work = False  # whether what precedes the comma is a work
+        for piece in _SEPARATED.split(part.strip()):
+            name = _name_of(piece.strip("^ \\"), known, words)
+            if name:
+                found.append(name)
+                work = True
+            elif not work or not _PLACE.fullmatch(piece):
+                return ()
+    return tuple(dict.fromkeys(found))
+
+
+def _name_of(piece: str, known: Collection[str], words: Collection[str]) -> str:
+    """The label that `piece` is, or begins or ends with; "" if it is no mark."""
+    name = label(piece)
+    if name in known:
+        return name
+    front = _FRONT.match(piece)
+    if front and front[1].casefold() in words and (name := label(piece[front.end() :])) in known:
+        return name
+    name = label(piece.replace("：", ":").partition(":")[0].rstrip())
+    return name if name in known and _PLACE_BEHIND.search(piece) else ""
+
+
 def _rounded(match: re.Match[str], known: Labels) -> Mark | None:
     """Numbers, or authors and years, in parentheses."""
     inside = match["inside"]
     if _ROUND.fullmatch(inside):
         ends = _AT_END.match(match.string, match.end()) or _ENDED.search(_before(match).rstrip())
         return _of_known(tuple(map(label, _SEPARATED.split(inside.strip()))), known.bare) if ends else None
+    worded = _worded(inside, known.bare, known.words) if known.bare else ()
+    if worded:
+        return Mark(worded)
     found: list[str] = []
     for part in re.split("[;；]", inside):
         for year in _YEAR.finditer(part):

@@ -16,7 +16,7 @@ paragraph of more than `MAX_PIECE` characters is read in pieces.
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Self
 
@@ -25,7 +25,7 @@ import msgspec
 from adjudge.fetchers.urls import MalformedURL, page_key
 from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import lines, outlined
+from adjudge.scoring.text.blocks import Outline, lines, outlined
 from adjudge.scoring.text.citation_marks import (
     MAX_PIECE,
     Labels,
@@ -39,7 +39,7 @@ from adjudge.scoring.text.citation_marks import (
 )
 from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.markup import plain
-from adjudge.scoring.text.scan import BARE_ADDRESS, Line, entry, numbered_links, unquoted
+from adjudge.scoring.text.scan import BARE_ADDRESS, Entry, Line, entry, keyed, numbered_links, unquoted
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked, names_sources
 from adjudge.scoring.text.titles import LIKELY, strength
 
@@ -70,8 +70,11 @@ def url_key(url: str) -> str:
         return exact
 
 
-def references_in(found: Iterable[Line]) -> Iterator[Reference]:
-    """The entries of all reference lists among a report's lines. A URL on the line below its entry belongs to it."""
+def references_in(found: Iterable[Line], keys: Collection[str] = ()) -> Iterator[Reference]:
+    """The entries of all reference lists among a report's lines. A URL on the line below its entry belongs to it.
+
+    `keys` are the labels of entries that are words.
+    """
     place = 0
     pending: list[Reference] = []
     for number, line in enumerate(found):
@@ -80,7 +83,7 @@ def references_in(found: Iterable[Line]) -> Iterator[Reference]:
             continue
         raw = unquoted(line.raw)[:MAX_PIECE]
         linked, rest = numbered_links(raw)
-        item = None if linked else entry(raw)
+        item = None if linked else _keyed_entry(raw, keys) or entry(raw)
         names, rest = _labels(item.label, item.rest) if item else (tuple(map(label, linked)), rest)
         title, url = _address(rest)
         url = url or (_address(raw)[1] if linked else "")
@@ -96,6 +99,11 @@ def references_in(found: Iterable[Line]) -> Iterator[Reference]:
             pending = made if linked or not url else []
             yield from () if pending else made
     yield from pending
+
+
+def _keyed_entry(raw: str, keys: Collection[str]) -> Entry | None:
+    """`raw` as an entry whose label is one of `keys`."""
+    return next((one for one in keyed(raw) if label(one.label) in keys), None) if keys else None
 
 
 def _same_page(one: str, other: str) -> bool:
@@ -116,17 +124,18 @@ def _labels(first: str, rest: str) -> tuple[tuple[str, ...], str]:
     return tuple(names), rest
 
 
-def labels_of(references: Iterable[Reference], bracketed: bool, found: Iterable[Line]) -> Labels:
+def labels_of(references: Iterable[Reference], outline: Outline, found: Iterable[Line]) -> Labels:
     """The labels that `references` define, numbers without brackets among them unless the report has marks in them.
 
-    `found` are the report's lines.
+    `outline` and `found` are the report's, and its lines.
     """
+    bracketed = outline.bracketed
     known = set[str]()
     for reference in references:
         known.add(reference.label)
         if not bracketed and (named := author_year(reference.title)):
             known.add(named)
-    return _in_use(Labels(known, () if bracketed else known), found)
+    return _in_use(Labels(known, () if bracketed else known, words=outline.words), found)
 
 
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
@@ -169,9 +178,10 @@ class Sources:
         self,
         references: Sequence[Reference],
         handed: Sequence[Citation],
-        bracketed: bool,
+        outline: Outline,
         found: Iterable[Line],
     ) -> None:
+        bracketed = outline.bracketed
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
         self._listed: dict[str, int] = {}
         self._keys: dict[str, str] = {}
@@ -191,7 +201,7 @@ class Sources:
             if named and reference.url and named not in self._defined:
                 self._defined[named].append(reference)
         known = frozenset(self._defined)
-        self.labels = _in_use(Labels(known, () if bracketed else known), found)
+        self.labels = _in_use(Labels(known, () if bracketed else known, words=outline.words), found)
         self.marks = 0
         self.unresolved: list[str] = []
         self.led: dict[str, str] = {}  # the addresses that marks lead to, by their keys
@@ -323,9 +333,9 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
     text = plain(placed(text, handed).encode("utf-8", "replace").decode().translate(MARKS))
     outline = outlined(text)
-    references = tuple(islice(references_in(lines(text, outline)), MAX_REFERENCES + 1))
+    references = tuple(islice(references_in(lines(text, outline), outline.keys), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
-    sources = Sources(kept, handed, outline.bracketed, lines(text, outline))
+    sources = Sources(kept, handed, outline, lines(text, outline))
     body = _Body(sources, all_sentences, outline.linked)
     body.read(lines(text, outline))
     return Citations(

@@ -41,8 +41,8 @@ def clean_report(text: str) -> str:
     """
     text = plain(storable(text))
     outline = outlined(text)
-    listed = islice(references_in(lines(text, outline)), MAX_REFERENCES)
-    known = labels_of(listed, outline.bracketed, lines(text, outline))
+    listed = islice(references_in(lines(text, outline), outline.keys), MAX_REFERENCES)
+    known = labels_of(listed, outline, lines(text, outline))
     kept = StringIO()
     for line in lines(text, outline):
         if line.kind == "code":

@@ -10,6 +10,7 @@ from html import unescape
 from io import StringIO
 from itertools import pairwise
 
+from adjudge.scoring.text.citation_marks import SMALL
 from adjudge.scoring.text.scan import NOWHERE, code_spans, leads_to_address
 from adjudge.scoring.text.titles import LIKELY, strength
 
@@ -23,9 +24,22 @@ _CHAT = re.compile(
     rf"|[【\[](?P<wide>{_TURN}(?:†[^\[\]【】\n]{{0,80}})?)[】\]]"
     r"|:{0,2}contentReference\[oaicite:(?P<content>\d{1,4})\](?:\{[^{}\n]{0,40}\})?"
     r"|\[oaicite:(?P<cited>\d{1,4})\]"
+    r"|<grok:render\b[^<>]{0,300}>\s{0,8}"
+    r"(?:<argument name=\"citation_id\">\s{0,4}(?P<card>\d{1,4})\s{0,4}</argument>\s{0,8})?"
+    r"(?:<argument\b[^<>]{0,80}+>[^<>]{0,300}+</argument>\s{0,8}+){0,8}+</grok:render>"
     r"|\[span_\d{1,5}\]\((?:start|end)_span\)|\[cite_(?:start|end)\]"
 )
-_CHAT_PARTS = ("\ue200", "turn", "oaicite", "_span)", "[cite_")
+_CHAT_PARTS = ("\ue200", "turn", "oaicite", "_span)", "[cite_", "<grok:")
+# Raised numbers in other forms than a tag around numbers: brackets or links within it, LaTeX, Pandoc.
+_NUMBERS = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}"
+_RAISED = re.compile(
+    r"<sup>\s?(?P<marks>(?:\\?\[{1,2}+[^\[\]<>\n]{1,80}+\]{1,2}+(?:\([^\s()<>]{1,2000}+\))?+[\s,;]{0,3}+){1,20}+)</sup>"
+    r"|\[<sup>\s?(?P<linked>\\?\[?\d{1,4}\\?\]?)\s?</sup>\](?=\()"
+    rf"|\$\s?\{{?\}}?\^\{{\s?(?:\\text\{{)?(?P<square>\[)?(?P<latex>{_NUMBERS})\]?\s?\}}{{1,2}}\s?\$"
+    rf"|(?<=[^\s^])\^(?P<bracketed>\[)?(?P<carets>{_NUMBERS})\]?\^(?!\^)"
+    r"|⁽(?P<round>[⁰¹²³⁴-⁹]{1,3})⁾"
+)
+_RAISED_PARTS = ("<sup>", "^", "⁽")
 _BROKEN = re.compile(
     r"(?<=[/?&=_-])[ \t]{0,4}\r?\n[ \t]{0,8}(?=(?:[\w.%~/?#&=+-]{1,300})[ \t]{0,4}(?:\r?\n|$))"
 )
@@ -50,10 +64,14 @@ _HIDDEN_STYLE = re.compile(
 )
 _HIDDEN_FLAG = re.compile(r"(?<![\w=\"'-])hidden(?![\w-])", re.IGNORECASE)
 _UNREAD = ("script", "style", "template")
+_CITES = ("cite", "ref", "citation")
+_CITED = ("id", "index", "ids", "source", "sources", "doc", "n", "name")
+_LABELS_ONLY = re.compile(r"\s?[A-Za-z]{0,8}[_:-]?\d{1,4}(?:\s?,\s?[A-Za-z]{0,8}[_:-]?\d{1,4}){0,20}\s?</")
 _VOID = ("br", "img", "hr", "input", "wbr", "meta", "link")
 _BLOCKS = frozenset(
     ("p", "div", "ol", "ul", "li", "details", "summary", "section", "article", "center", "blockquote")
 )
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _GONE = _BLOCKS | {"span", "a", "cite", "font", "u", "small", "big", "mark", "wbr"}
 _MAX_NAME = 80  # characters of a line in front of its first entry
 _MAX_OPEN = 1_000  # elements within each other
@@ -64,6 +82,8 @@ def plain(text: str) -> str:
     text = text.translate(_ZERO_WIDTH) if not text.isascii() else text
     if any(part in text for part in _CHAT_PARTS):
         text = _CHAT.sub(_mark, text)
+    if any(part in text for part in _RAISED_PARTS):
+        text = _RAISED.sub(_raised, text)
     if "](#" in text:
         text = _LABEL_WITHIN.sub(r"[\1] [", text)
     if "://" in text:
@@ -94,8 +114,18 @@ def _mark(found: re.Match[str]) -> str:
     numbered = found["content"] or found["cited"]
     if numbered:
         return f"【oaicite:{numbered}】"
+    if found["card"]:
+        return f"[{found['card']}]"
     named = found["private"] or found["bare"] or found["wide"] or ""
     return "".join(f"【{turn}】" for turn in _TURNS.findall(named))
+
+
+def _raised(found: re.Match[str]) -> str:
+    """Raised numbers as brackets, links or a tag around numbers."""
+    if found["marks"] or found["linked"]:
+        return found["marks"] or "[" + found["linked"].strip("\\[] ") + "]"
+    numbers = found["latex"] or found["carets"] or str(found["round"]).translate(SMALL)
+    return f"[{numbers}]" if found["square"] or found["bracketed"] else f"<sup>{numbers}</sup>"
 
 
 def _is_broken(text: str, found: re.Match[str]) -> bool:
@@ -165,10 +195,17 @@ class _Markdown:
         name, closes = tag["name"].lower(), bool(tag["close"])
         if name == "a":
             return self._link(tag, closes)
-        if name == "cite":
+        if name in _CITES:
             if closes:
                 return self._behind.pop() if self._behind else ""
-            labels = _attributes(tag["rest"]).get("id", "")
+            attributes = _attributes(tag["rest"])
+            labels = next((attributes[one] for one in _CITED if one in attributes), "")
+            if tag["rest"].endswith("/"):
+                return f"[{labels}]" if labels else ""
+            only = _LABELS_ONLY.match(self._text, tag.end())
+            if only and not labels:
+                self._behind.append("]")
+                return "["
             self._behind.append("".join(f" [{one.strip()}]" for one in labels.split(",")[:40] if one.strip()))
             return ""
         if name in ("ol", "ul"):
@@ -181,6 +218,8 @@ class _Markdown:
                 self._lists[-1] += 1
                 return self._line(tag, f"{self._lists[-1]}. ")
             return self._line(tag, "- ")
+        if name in _HEADINGS:
+            return self._line(tag, "" if closes else f"{'#' * int(name[1])} ")
         if name in _BLOCKS:
             return self._line(tag, "")
         return "" if name in _GONE else None

@@ -34,11 +34,11 @@ BARE_ADDRESS = re.compile(rf"(?P<doi>\b10\.\d{{4,9}}/[^\s<>\"|]{{1,300}})|{_HOST
 _ENTRY = re.compile(
     r"\s{0,12}(?:[-*+•][ \t]{1,8})?"
     r"(?:\|[ \t]{0,4}\\?\[?(?P<cell>[A-Za-z]{0,8}[_:-]?\d{1,4})\\?\]?[ \t]{0,4}\|"
-    r"|\\?\[\^?(?:(?P<number>\d{1,4})\^?\\?\]|(?P<bracket>[^\[\]\s\\^][^\[\]\n\\^]{0,40})\^?\\?\](?!\())"
+    r"|(?:\*\*|__)?\\?\[\^?(?:(?P<number>\d{1,4})\^?\\?\]|(?P<bracket>[^\[\]\s\\^][^\[\]\n\\^]{0,40})\^?\\?\](?!\())"
     r"|[【［〔]\^?(?P<wide>\d{1,4})[】］〕]|[(（](?P<round>\d{1,3})[)）](?=[ \t])|(?P<circled>[①-⑳㉑-㉟])"
     r"|(?P<worded>(?:source|reference|ref|citation|来源|文献)[ \t]?\d{1,4})[ \t]{0,2}(?=[.:：)、-])"
     r"|\^?(?P<plain>\d{1,4})(?:[.)、．:：]|[ \t]{1,4}(?=\S)))"
-    r"[ \t]{0,8}[:：.)-]?[ \t]{0,8}(?P<rest>.*)",
+    r"[ \t]{0,8}(?:\*\*|__)?[:：.)-]?(?:\*\*|__)?[ \t]{0,8}(?P<rest>.*)",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
@@ -46,6 +46,12 @@ _NUMBERED_LINK = re.compile(r"\[(?:\\?\[)?\^?\d{1,4}(?:\\?\])?\]\(<?$")
 _LABEL_LINK = re.compile(
     r"\[(?:\\?\[)?\^?(\d{1,4})\^?(?:\\?\])?\]\(<?(?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)[\s,;]{0,4}+"
 )
+_MAX_KEY, _MAX_KEYS = 80, 6
+_KEY_START = re.compile(r"\s{0,12}(?:[-*+•][ \t]{1,8}|\|)?[ \t]{0,4}")
+_KEY_END = re.compile(
+    r"[*_`]{0,3}[ \t]{0,2}(?:[:：.)|=–—-][*_`]{0,3}(?=[\s\[<]|http)|(?<=\d)(?=[*_`]{0,3}[ \t]))"
+)
+_KEY_SIGNS = " \t*_`[]【】()\\^"
 _BULLET_SIGN = re.compile(r"\s{0,12}(?:[-*+•][ \t]{1,8})?")
 
 
@@ -88,6 +94,25 @@ def entry(raw: str) -> Entry | None:
         return Entry(label, match["rest"])
     bullet = _BULLET.match(raw)
     return Entry("", bullet["rest"]) if bullet else None
+
+
+def keyed(raw: str) -> Iterator[Entry]:
+    """`raw` as an entry whose label may be any word: what stands in front of a colon, a stop, a dash or a cell's end.
+
+    Which of these is a label, only the marks of the report can tell.
+    """
+    start = _KEY_START.match(raw)
+    begin = start.end() if start else 0
+    row = raw[begin - 1 : begin] == "|" or raw.lstrip().startswith("|")
+    head = raw[begin : begin + _MAX_KEY]
+    at = 0
+    for number, end in enumerate(_KEY_END.finditer(head)):
+        if number == _MAX_KEYS:
+            break
+        key = head[at if row else 0 : end.start()].strip(_KEY_SIGNS)
+        if key:
+            yield Entry(key, raw[begin + end.end() :])
+        at = end.end()
 
 
 def numbered_links(raw: str) -> tuple[tuple[str, ...], str]:

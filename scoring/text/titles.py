@@ -59,6 +59,7 @@ _STRONG = frozenset(["references", "bibliography", "citations", "footnotes", "en
 _WEAK = frozenset(
     ["reference", "source", "sources", "cited", "notes", "citation", "literature", "reading", "links"]
 )
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
 _MAX_WORDS = 6  # of a title that names a list among other words: "Appendix A: Data sources"
 _CHINESE = re.compile(
     r"[主要关關键鍵核心部分全附录錄注註脚腳尾参參考引用资資料信息訊数數据據文献獻来來源出处處链鏈连連接結网網址列表目录"
@@ -84,7 +85,7 @@ def strength(title: str) -> int:
     if words:
         if _STRONG.isdisjoint(words) and _WEAK.isdisjoint(words):
             return 0
-        if not _WORDS.issuperset(words) or re.search(r"[一-鿿]", title):
+        if not _WORDS.issuperset(words) or _OTHER_LETTER.search(title):
             return PERHAPS if len(words) <= _MAX_WORDS else 0
         return LIKELY if _STRONG.isdisjoint(words) else SURE
     strong, weak = _CHINESE_STRONG.search(title), _CHINESE_WEAK.search(title)
