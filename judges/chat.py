@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from adjudge.judges.judgment import JudgeReason, Reply, Usage, encodable, storable
+from adjudge.judges.loops import LOOP, loop_begins
 from adjudge.judges.published import MAX_SAID_CHARS, PublishedQuestion, Said, UnreadableReply
 from adjudge.judges.question import Answer, Context, Media, Question
 from adjudge.judges.schema import Schema, UnparseableReply, decode, shape
@@ -47,7 +48,7 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
     """
     if isinstance(question, PublishedQuestion):
         return question.messages()
-    mark = hashlib.blake2b(question.context.digest, key=secret[:64], digest_size=6).hexdigest()
+    mark = _mark(question.context, secret)
     preamble: Prompt = book.get(_PREAMBLE, question.language)
     prompt: Prompt = book.get(question.prompt, question.language, question.folder)
     parts = [_fenced(section.name, section.text, mark) for section in question.context.sections]
@@ -60,6 +61,15 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
         {"role": "system", "content": preamble.template},
         {"role": "user", "content": encodable("\n\n".join(parts))},
     ]
+
+
+def _mark(context: Context, secret: bytes) -> str:
+    return hashlib.blake2b(context.digest, key=secret[:64], digest_size=6).hexdigest()
+
+
+def without_mark(question: Question[A], text: str | None, secret: bytes) -> str | None:
+    """A reply's `text` without the mark that encloses the texts of its prompt, which is nobody else's to know."""
+    return text and text.replace(_mark(question.context, secret), "*")
 
 
 def asked_again(reply: Reply[A], language: str) -> list[Message]:
@@ -137,6 +147,7 @@ _REASONING_START = re.compile(
 )
 _FAULT_CHARS = 200
 _MOST_NOTED = 5  # trimmed fields
+_ROUND = 200  # characters of a loop that are kept
 _NO_USAGE = Usage()
 
 
@@ -147,13 +158,16 @@ def read_reply(
     usage: Usage = _NO_USAGE,
     seconds: float = 0.0,
     refusal: str | None = None,
+    thought: str = "",
 ) -> Reply[A]:
     """The reply to `question`: an answer, or the reason there is none.
 
     `length` is answer_truncated, an abort by the server judge_unavailable, a content filter or a stated refusal
     judge_refused, and anything that does not fit the answer type judge_unparseable. Reasoning in front of the answer is
     dropped; `text` is empty if nothing follows it. The reply to a published question is its answer, cut off or not;
-    judge_unparseable if it is the last attempt's and cannot be read. `seconds` is the request's own duration.
+    judge_unparseable if it is the last attempt's and cannot be read. `seconds` is the request's own duration. A reply
+    that was cut off in a loop has the finish reason LOOP, and is kept without its repetitions; so has one whose
+    `thought`, which the server tells apart, is such a loop.
     """
     spoken = without_reasoning(text or "")
     kept = (refusal or spoken.strip())[:MAX_REPLY_CHARS]
@@ -162,9 +176,13 @@ def read_reply(
         return Reply(reason=reason, text=said, finish_reason=finish_reason, usage=usage, seconds=seconds)
 
     is_published = isinstance(question, PublishedQuestion)
-    is_cut = finish_reason == "length" and not _is_whole(spoken)
+    is_cut = finish_reason in ("length", LOOP) and not _is_whole(spoken)
+    if is_cut and (begins := loop_begins(text or thought)) is not None:
+        finish_reason = LOOP
+        if not is_published:
+            kept = without_reasoning((text or "")[: begins + _ROUND]).strip()
     if is_cut and not is_published:
-        return unscored("answer_truncated")
+        return unscored("answer_truncated", kept)
     if finish_reason in _ABORTED:
         return unscored("judge_unavailable")
     if finish_reason in _REFUSED or refusal:

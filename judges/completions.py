@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from adjudge.judges.chat import Message, Part, content_parts, messages
 from adjudge.judges.judgment import MOST_TOKENS, Manner, Redaction, Usage
+from adjudge.judges.loops import LOOP, loop_begins
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.schema import Schema, likely_tokens, max_tokens, most_tokens, schema_of, shortened
@@ -351,6 +352,60 @@ _EVENT = msgspec.json.Decoder(_Event)
 def is_events(body: bytes) -> bool:
     """Whether `body` is a stream of server-sent events."""
     return body.lstrip()[:6].startswith((b"data:", b"event:", b": "))
+
+
+class Overheard:
+    """Reads the events of a streamed completion while they arrive, and tells once it only repeats itself.
+
+    What is stopped there has LOOP as its finish reason, and as many tokens as there were events with text.
+    """
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._read = 0
+        self._events = 0
+        self._tail = ""
+
+    def stopped(self, body: bytearray) -> bytes | None:
+        """The events until now with an end of ours, if what is said is a loop; else None."""
+        if len(body) - self._seen < _OVERHEARD_BYTES:
+            return None
+        end = body.rfind(b"\n", self._seen) + 1
+        self._seen = len(body)
+        if not end:
+            return None
+        pieces = [piece for line in body[self._read : end].splitlines() if (piece := _heard(bytes(line)))]
+        self._read = end
+        self._events += len(pieces)
+        self._tail = (self._tail + "".join(pieces))[-_TAIL_CHARS:]
+        begins = loop_begins(self._tail, exact=True)
+        if begins is None or len(self._tail) - begins < _STOPPED_CHARS:
+            return None
+        last = {
+            "choices": [{"index": 0, "delta": {}, "finish_reason": LOOP}],
+            "usage": {"completion_tokens": self._events},
+        }
+        return bytes(body[:end]) + b"data: " + msgspec.json.encode(last) + b"\n\n"
+
+
+_OVERHEARD_BYTES = 16_384
+_TAIL_CHARS = 8_000
+_STOPPED_CHARS = 2_000  # of a loop: some tables have long lines of dashes
+
+
+def _heard(line: bytes) -> str:
+    """What an event says or thinks; nothing for any other line."""
+    if not line.startswith(b"data:"):
+        return ""
+    event = _lenient(msgspec.Raw(line.removeprefix(b"data:").strip()), _EVENT)
+    if event is None or not event.choices:
+        return ""
+    first = event.choices[0]
+    if _lenient(first.index, _COUNT):
+        return ""
+    delta = first.delta
+    said = (delta.content, delta.reasoning, delta.reasoning_content)
+    return next((text for raw in said if (text := _lenient(raw, _TEXT))), "")
 
 
 def joined_events(body: bytes) -> bytes:

@@ -23,6 +23,7 @@ any other 4xx                          judge_unsupported, its text what the serv
 a reply that does not fit the answer   asked once more with the field and its fault named; then judge_unparseable
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
 cut off, max_tokens omitted            answer_truncated, not asked again
+cut off in a loop                      answer_truncated, not asked again: it would repeat itself again
 cut off while thinking unasked         answer_truncated, not asked again, its text what to do
 =====================================  ===============================================================
 
@@ -41,7 +42,14 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from adjudge.judges.chat import asked_again, continued, corrected, read_reply, without_reasoning
+from adjudge.judges.chat import (
+    asked_again,
+    continued,
+    corrected,
+    read_reply,
+    without_mark,
+    without_reasoning,
+)
 from adjudge.judges.completions import Completion, Form, Model, Requests
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.judgment import (
@@ -55,6 +63,7 @@ from adjudge.judges.judgment import (
     Reply,
     Verdict,
 )
+from adjudge.judges.loops import LOOP
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import Slots
 from adjudge.judges.room import is_cut_short, room
@@ -375,7 +384,7 @@ class Trial:
         thought = bool(found.reasoning and text != found.reasoning) or spoken != text.strip()
         if thought and not config.thinking:
             return self._bad("thinks_unasked", _THINKING)
-        if found.finish_reason == "length":
+        if found.finish_reason in ("length", LOOP):
             return self._cut_off(spoken)
         return (
             self._good()
@@ -424,7 +433,9 @@ def _refused_alone(received: Received) -> Reply[Any]:
     return Reply(reason=reason, text=received.said, seconds=received.seconds, is_alone=True)
 
 
-_UNSAID = frozenset({"length", "content_filter", "refusal"})  # how a reply ends that says nothing of formats
+_UNSAID = frozenset(
+    {"length", LOOP, "content_filter", "refusal"}
+)  # how a reply ends that says nothing of formats
 
 
 def _is_about_roles(received: Received) -> bool:
@@ -452,7 +463,7 @@ def room_in(received: Received, asked: int, body: bytes) -> tuple[int | None, in
 
 def said_by(found: Completion, thinks: bool) -> str:
     """The words of a reply. A server may take all words of a model that does not think for its thoughts."""
-    if found.text or thinks or found.finish_reason == "length":
+    if found.text or thinks or found.finish_reason in ("length", LOOP):
         return found.text or ""
     return found.reasoning if found.reasoning.lstrip().startswith("{") else ""
 
@@ -518,6 +529,7 @@ class OpenAIJudge:
             analysis=not config.thinking,
         )
         self._config = config
+        self._secret = secret
         self._server = Server(config)
         self._slots = Slots(config.max_in_flight)
         self._requests = Requests(
@@ -591,7 +603,7 @@ class OpenAIJudge:
         form, reply = await self._ask(question, form, seed, form.budgets[0])
         if reply.fault:
             return await self._corrected(question, form, seed, reply)
-        if reply.reason != "answer_truncated":
+        if reply.reason != "answer_truncated" or reply.finish_reason == LOOP:
             return reply
         if not self._requests.limits_tokens:
             return msgspec.structs.replace(reply, text=reply.text or CUT_OFF_UNLIMITED)
@@ -685,8 +697,9 @@ class OpenAIJudge:
         self._name(found.model)
         if (dropped := self._dropped(question, found, form, size)) is not None:
             return Reply(reason="context_overflow", text=dropped, usage=found.usage, seconds=received.seconds)
-        text = said_by(found, self._config.thinking)
-        return read_reply(question, text, found.finish_reason, found.usage, received.seconds, found.refusal)
+        text = without_mark(question, said_by(found, self._config.thinking), self._secret)
+        ending, seconds = found.finish_reason, received.seconds
+        return read_reply(question, text, ending, found.usage, seconds, found.refusal, found.reasoning)
 
     def _name(self, served: str) -> None:
         """Warn, once for each, of answers by a model that is neither the one asked for nor the one that was tried.

@@ -27,6 +27,7 @@ from adjudge.judges.completions import (
     BrokenReply,
     Completion,
     Model,
+    Overheard,
     asked_wait,
     complaint,
     completion,
@@ -141,8 +142,13 @@ class Connections:
         self._open: set[_Connection] = set()
         self._idle: list[_Connection] = []  # the last one used at the end
 
-    async def request(self, method: str, target: str, body: bytes | None = None) -> Response:
-        """The response to one request. Raises ConnectionFailed, and TimeoutError after `timeout_s`."""
+    async def request(
+        self, method: str, target: str, body: bytes | None = None, overheard: Overheard | None = None
+    ) -> Response:
+        """The response to one request, which may be stopped by what is `overheard`.
+
+        Raises ConnectionFailed, and TimeoutError after `timeout_s`.
+        """
         if self._is_closed:
             raise ConnectionFailed(_ENDED)
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
@@ -150,7 +156,7 @@ class Connections:
         connection = self._kept() or await self._connect()
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await connection.exchange(head, body or b"")
+                return await connection.exchange(head, body or b"", overheard)
         finally:
             if connection.is_reusable and not self._before:
                 self._idle.append(connection)
@@ -242,11 +248,15 @@ class _Connection(asyncio.Protocol):
         self._loop = loop
         self._max_body_bytes = max_body_bytes
         self._response: asyncio.Future[Response] | None = None
+        self._overheard: Overheard | None = None
         self.on_message_begin()
 
-    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[Response]:
+    def exchange(
+        self, head: bytes, body: bytes, overheard: Overheard | None = None
+    ) -> asyncio.Future[Response]:
         """Send a request; the future of its response fails with ConnectionFailed."""
         self.is_reusable = False
+        self._overheard = overheard
         self._response = response = self._loop.create_future()
         self._parser = httptools.HttpResponseParser(self)
         self._bare = 0
@@ -315,8 +325,12 @@ class _Connection(asyncio.Protocol):
         self._has_body = True
         if len(self._body) + len(body) > self._max_body_bytes:
             self._finish(None)
-        else:
-            self._body += body
+            return
+        self._body += body
+        if self._overheard is not None and not self._encoding:
+            stopped = self._overheard.stopped(self._body)
+            if stopped is not None:
+                self._finish(stopped)
 
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() >= 200:
@@ -496,7 +510,8 @@ class Server:
         self.redacted = Redaction(self._key, (*secrets, self.url.query_string, *self.url.query.values()))
         headers = {
             "Content-Type": "application/json",
-            "Accept-Encoding": "gzip, deflate",
+            # Events are read while they arrive.
+            "Accept-Encoding": "identity" if config.stream else "gzip, deflate",
             "User-Agent": "adjudge",
         }
         if self._key:
@@ -572,7 +587,8 @@ class Server:
     async def _request(self, method: str, url: URL, body: bytes | None = None) -> Received:
         started = time.perf_counter()
         try:
-            response = await self._connections.request(method, url.raw_path_qs, body)
+            overheard = Overheard() if self._config.stream and body is not None else None
+            response = await self._connections.request(method, url.raw_path_qs, body, overheard)
         except TimeoutError:
             said = f"no answer within {self._config.timeout_s:g} s"
             return Received(time.perf_counter() - started, said=said, failure="judge_timeout")

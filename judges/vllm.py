@@ -8,6 +8,8 @@ vLLM's queue is full, or it aborted    judge_unavailable
 sent, and no answer in time            judge_timeout, and aborted
 refused by vLLM's validation           judge_unsupported, its text what vLLM said
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
+cut off in a loop                      answer_truncated, not asked again: it would repeat itself again
+a reply that does not fit the answer   asked once more with the field and its fault named; then judge_unparseable
 vLLM cannot start, or its engine died  JudgeError
 =====================================  ===============================================================
 
@@ -20,14 +22,14 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from adjudge.judges.chat import continued, messages, read_reply
+from adjudge.judges.chat import Message, asked_again, continued, corrected, messages, read_reply, without_mark
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
 from adjudge.judges.judgment import (
@@ -41,6 +43,7 @@ from adjudge.judges.judgment import (
     Usage,
     Verdict,
 )
+from adjudge.judges.loops import LOOP
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import ContextQueue, Turn
@@ -242,10 +245,13 @@ class VLLMJudge:
 
         context = question.context.digest
         async with self._queue.turn(context, asked.priority, shared, own, prepare) as turn:
-            return await self._answer(_Ask(engine, question, form, asked, turn, prompt))
+            return await self._answer(_Ask(engine, question, form, asked, turn, prompt, self._secret))
 
-    async def _tokenised(self, engine: VLLMEngine, question: Question[A], form: _Form) -> list[int]:
-        said = messages(question, self._book, form.schema, self._secret)
+    async def _tokenised(
+        self, engine: VLLMEngine, question: Question[A], form: _Form, more: Sequence[Message] = ()
+    ) -> list[int]:
+        """The tokens of the messages that ask `question`, and of those that follow."""
+        said = [*messages(question, self._book, form.schema, self._secret), *more]
         loop = asyncio.get_running_loop()
         prompt = await loop.run_in_executor(self._threads, engine.tokens, said)
         self._bytes += sum(_size(message["content"]) for message in said)
@@ -259,11 +265,22 @@ class VLLMJudge:
             async with asyncio.timeout(self._config.timeout_s):
                 if ask.form.labels is not None:
                     return await ask.expected(ask.form.labels)
-                return await ask.sampled(self._config.temperature)
+                reply = await ask.sampled(self._config.temperature)
+                return await self._corrected(ask, reply) if reply.fault else reply
         except EngineFailure as failure:
             return Reply(reason=failure.reason, text=str(failure), usage=ask.usage)
         except TimeoutError:
             return Reply(reason="judge_timeout", usage=ask.usage)
+
+    async def _corrected(self, ask: "_Ask[A]", first: Reply[A]) -> Reply[A]:
+        """The reply to a question whose `first` reply cannot be read, once that is named."""
+        more = asked_again(first, ask.question.language)
+        prompt = await self._tokenised(ask.engine, ask.question, ask.form, more)
+        budget = ask.form.budgets[0]
+        if len(prompt) + budget > ask.engine.window:
+            return first
+        again = await ask.drawn(self._config.temperature, budget, prompt)
+        return msgspec.structs.replace(corrected(first, again), usage=ask.usage)
 
     def _estimate(self, question: Question[A], form: _Form, block: int) -> tuple[int, int]:
         """Roughly how many tokens of the cache the context takes, and how many the rest of prompt and answer."""
@@ -309,6 +326,7 @@ class _Ask(Generic[A]):
         asked: Asked,
         turn: Turn,
         prompt: list[int],
+        secret: bytes,
     ) -> None:
         self.engine = engine
         self.question = question
@@ -317,20 +335,24 @@ class _Ask(Generic[A]):
         self.usage = Usage()
         self._asked = asked
         self._turn = turn
+        self._secret = secret
 
     async def sampled(self, temperature: float) -> Reply[A]:
         """One answer; if it was cut off, the answer to the same request with more tokens, as the window has them."""
         budget, more = self.form.budgets
         if self.form.encoded is None:
-            return await self._sampled(temperature, min(more, self.engine.window - len(self.prompt)))
-        reply = await self._sampled(temperature, budget)
+            return await self.drawn(
+                temperature, min(more, self.engine.window - len(self.prompt)), self.prompt
+            )
+        reply = await self.drawn(temperature, budget, self.prompt)
         more = min(more, self.engine.window - len(self.prompt))
-        if reply.reason != "answer_truncated" or more <= budget:
+        if reply.reason != "answer_truncated" or reply.finish_reason == LOOP or more <= budget:
             return reply
-        again = await self._sampled(temperature, more)
+        again = await self.drawn(temperature, more, self.prompt)
         return msgspec.structs.replace(continued(reply, again, (budget, more)), usage=self.usage)
 
-    async def _sampled(self, temperature: float, budget: int) -> Reply[A]:
+    async def drawn(self, temperature: float, budget: int, prompt: list[int]) -> Reply[A]:
+        """The reply to `prompt` within `budget` tokens."""
         how = Sampling(
             seed=self._asked.seed,
             temperature=temperature if self.form.temperature is None else self.form.temperature,
@@ -338,9 +360,10 @@ class _Ask(Generic[A]):
             schema=self.form.encoded,
         )
         started = time.perf_counter()
-        found = await self._send(self.prompt, how)
+        found = await self._send(prompt, how)
         seconds = time.perf_counter() - started
-        return read_reply(self.question, found.text, found.finish_reason, self.usage, seconds)
+        text = without_mark(self.question, found.text, self._secret)
+        return read_reply(self.question, text, found.finish_reason, self.usage, seconds)
 
     async def expected(self, labels: Labels) -> Reply[A]:
         """The expected answer, from one token wherever the labels part."""

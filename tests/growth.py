@@ -23,7 +23,7 @@ from adjudge.fetchers.urls import (
     split_url,
     worker_of,
 )
-from adjudge.judges import Context, chat, lexical, schema
+from adjudge.judges import Context, chat, lexical, loops, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
@@ -200,7 +200,9 @@ READERS: dict[str, Callable[[str], object]] = {
         for piece in citation_marks.split(text, citation_marks.MAX_PIECE)
     ),
     "judges.chat.read_reply": lambda text: chat.read_reply(_QUESTION, text, finish_reason="stop"),
+    "judges.chat.without_mark": lambda text: chat.without_mark(_QUESTION, text, b"secret"),
     "judges.chat.without_reasoning": chat.without_reasoning,
+    "judges.loops.loop_begins": loops.loop_begins,
     "judges.schema.decode": _decode,
     "fetchers.extract.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
@@ -265,7 +267,7 @@ MODULES: tuple[ModuleType, ...] = (
     ),
     *(published_fact, published_criteria, published_race, published, published_replies, signs),
     *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
-    *(lexical, chat, schema, extract, urls, flags, report, templates, passages, marked_text),
+    *(lexical, chat, loops, schema, extract, urls, flags, report, templates, passages, marked_text),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])
 

@@ -113,6 +113,7 @@ def test_endings_are_told_apart() -> None:
         (judgment(said), {"cut": 0, "looped": 0, "unscored": 0}),
         (judgment(said, ending="length (90), stop (180)"), {"cut": 1, "looped": 0, "unscored": 0}),
         (judgment(None, "answer_truncated", "length"), {"cut": 1, "looped": 0, "unscored": 1}),
+        (judgment(None, "answer_truncated", "loop"), {"cut": 0, "looped": 1, "unscored": 1}),
         (judgment(None, "judge_timeout", ""), {"cut": 0, "looped": 0, "unscored": 1}),
     ):
         found = told(question, one)

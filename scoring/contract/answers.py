@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_or
 import msgspec
 
 from adjudge.judges import Answer, Choice, Judgment, Question
+from adjudge.judges.loops import LOOP
 
 __all__ = ["AnswerTally", "Answers", "choices", "leads", "told", "values"]
 
@@ -98,6 +99,7 @@ class AnswerTally:
 def told(question: Question[A], judgment: Judgment[A]) -> Answers:
     """The counts of a single answer."""
     answer, ending = judgment.answer, judgment.finish_reason
+    looped = ending.startswith(LOOP)
     ahead = Counter(leads(answer))
     return Answers(
         words=type(question).words,
@@ -106,8 +108,8 @@ def told(question: Question[A], judgment: Judgment[A]) -> Answers:
         first=ahead[1],
         second=ahead[-1],
         equal=ahead[0],
-        cut=int(judgment.reason == "answer_truncated" or ending.startswith("length")),
-        looped=int(ending.startswith("loop")),
+        cut=int(not looped and (judgment.reason == "answer_truncated" or ending.startswith("length"))),
+        looped=int(looped),
         unscored=int(answer is None),
     )
 
