@@ -139,17 +139,28 @@ def rigorous_bench(folder: Path) -> None:
 
 
 def livedrbench(folder: Path) -> None:
-    """The example's questions and answers, and recorded results of one system in two categories."""
+    """The example's questions and answers, people's figures, and recorded results of one system in two categories."""
     (folder / "LiveDRBench").mkdir()
     shutil.copy(shipped("livedrbench") / "questions.jsonl", folder / "LiveDRBench")
     shutil.copytree(shipped("livedrbench") / "predictions", folder / "predictions")
+    answers = folder / "predictions/tern.json"
+    rows = json.loads(answers.read_text(encoding="utf-8"))
+    traced = {"trace": ["Search: members", "Read https://a.example/ and http://b.example/", "Again"]}
+    answers.write_text(json.dumps([row | traced if row["key"] == "e1" else row for row in rows]))
+    people = [
+        f"{row['key']},{system},rater,livedr.{metric},{share}"
+        for system in ("tern", "heron")
+        for row in rows
+        for metric, share in (("precision", 0.5), ("recall", 0.25), ("f1", 1 / 3))
+    ]
+    (folder / "people.csv").write_text("\n".join(["task_id,system,rater,metric,value", *people]))
     figures = (("f1", "flights", 0.5), ("f2", "flights", 0.3), ("e1", "entities", 1.0))
-    rows = [
+    recorded = [
         {"key": key, "category": category, "precision": f1, "recall": f1, "f1": f1}
         for key, category, f1 in figures
     ]
     (folder / "livedr_results").mkdir()
-    (folder / "livedr_results/sonar.json").write_text(json.dumps(rows))
+    (folder / "livedr_results/sonar.json").write_text(json.dumps(recorded))
 
 
 def dr3_eval(folder: Path) -> None:
@@ -183,6 +194,12 @@ def dr3_eval(folder: Path) -> None:
         sides = {name: {"score": recall, "available": True} for name in ("long_context", "source_documents")}
         dr3_result(case, "information_recall", recall, components=sides)
         dr3_result(case, "overall_quality", depth)
+    claims = [
+        {"task_id": f"{n}@64k", "system": "tern", "claim": claim}
+        for n in ("001", "002")
+        for claim in ("The budget is 5 million euros.", "The mill is of oak.")
+    ]
+    lines(folder / "claims.jsonl", claims)
     _ratings(
         folder,
         "dr3.dq",

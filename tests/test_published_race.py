@@ -78,6 +78,25 @@ async def test_cleaning_can_be_left_out_or_in_one_language(tmp_path: Path) -> No
         assert asked == ["CLEAN zh", "CLEAN zh"]
 
 
+async def test_cleaned_articles_are_not_cleaned_again(tmp_path: Path) -> None:
+    """By themselves, and said so; an option of one's own goes before."""
+    bench = made_bench(tmp_path / "bench") / "data/test_data"
+    (bench / "cleaned_data/agent.jsonl").write_bytes((bench / "raw_data/agent.jsonl").read_bytes())
+    asked = []
+
+    def clean(prompt: str, before: int) -> str:
+        asked.append(prompt)
+        return CLEANED
+
+    async with MockOpenAI(fault=replying_to(clean=clean, marks=marked())) as mock:
+        for cleaning, calls in (({}, 0), ({"cleaning": "judge"}, 2)):
+            made = msgspec.to_builtins(config(tmp_path, mock.url, **cleaning)) | {"articles": "cleaned"}
+            result = await evaluate_async(RunConfig.of(made))
+            assert len(asked) == calls
+            said = any("cleaned articles as they are" in note for note in result.leaderboard.notes)
+            assert said == (not calls)
+
+
 async def test_missing_criteria_are_made_once_for_a_task(tmp_path: Path) -> None:
     made_bench(tmp_path / "bench", criteria=False)
     weights = json.dumps(dict(zip(DIMENSIONS, (0.1, 0.2, 0.3, 0.4), strict=True)))

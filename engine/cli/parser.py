@@ -388,6 +388,11 @@ def _people(commands: Commands) -> None:
         metavar="FILE",
         help="people's verdicts on single statements or rubrics, CSV or JSONL: task_id, system, what, label, rater",
     )
+    other.add_argument(
+        "--claims",
+        metavar="FILE",
+        help="the claims that people find in reports, CSV or JSONL: task_id, system, claim",
+    )
 
 
 def _training(commands: Commands) -> None:

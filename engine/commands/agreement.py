@@ -14,6 +14,7 @@ from adjudge.engine.statistics.agreement import (
     with_preferences,
     with_run,
 )
+from adjudge.engine.statistics.extraction import SHARED, Extraction, with_claims
 from adjudge.engine.statistics.labels import LabelAgreement, with_labels
 from adjudge.engine.tables.cells import coefficient, over_interval
 from adjudge.engine.tables.table import Column, Table
@@ -36,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
         print_as_table(options, preferred, preferences_table, preferences_said)
     elif options.labels is not None:
         print_as_table(options, with_labels(options.run_folder, options.labels), labels_table, labels_said)
+    elif options.claims is not None:
+        print_as_table(options, with_claims(options.run_folder, options.claims), claims_table, claims_said)
     elif options.human is not None:
         rated = with_humans(options.run_folder, options.human)
         print_as_table(options, rated, agreement_table, partial(agreement_said, whom="people"))
@@ -252,6 +255,39 @@ def _labelled(row: LabelAgreement) -> str:
             f"the run's {plural(row.n_verdicts, 'verdict')}",
         )
     return f"under {row.name} the judge gives {row.accuracy:.1%} of {verdicts} as people do{_aside(inside + kappa)}"
+
+
+def claims_table(found: Iterable[Extraction]) -> Table:
+    """Extracted claims against people's, a line for each protocol, and for each system."""
+    by: dict[str, list[tuple[str, ...]]] = {}
+    rows = list(found)
+    for row in rows:
+        figures = map(coefficient, (row.precision, row.recall, row.f1))
+        counts = (f"{count:,}" for count in (row.n_extracted, row.n_people, row.n_same, row.n_reports))
+        by.setdefault(row.protocol, []).append(
+            ("" if row.system else row.protocol, row.system or "all", *figures, *counts)
+        )
+    left_out = dict.fromkeys(row.left_out for row in rows if row.left_out)
+    return Table.of(
+        columns=(
+            Column("protocol", words=True),
+            Column("system", words=True),
+            Column("precision"),
+            Column("recall"),
+            Column("f1"),
+            Column("extracted", spare=1),
+            Column("people's", spare=2),
+            Column("both", spare=3),
+            Column("reports", spare=4),
+        ),
+        blocks=by.values(),
+        said=tuple(f"left out, because the run does not have these reports: {one}" for one in left_out),
+    )
+
+
+def claims_said(found: Sequence[Extraction]) -> str:
+    """What counts as the same claim."""
+    return f"Two claims are the same if both have {SHARED:.0%} of the words of the longer one; each is paired once."
 
 
 def preferences_table(found: Iterable[MetricPreference]) -> Table:

@@ -168,7 +168,7 @@ def _chosen(found: FoundFolder, dataset: Dataset, wanted: Sequence[str]) -> _Cho
 def _lacking(name: str, tasks: list[Task]) -> LackingGold | None:
     """What gold of `tasks` the protocol lacks, None for nothing."""
     try:
-        found = lacking_gold(named_protocols([name], {}), tasks)
+        found = lacking_gold(named_protocols([name], {}, {}), tasks)
     except ConfigError as error:
         return LackingGold(name, len(tasks), len(tasks), str(error))
     return found[0] if found else None

@@ -14,10 +14,13 @@ __all__ = ["named_protocols", "protocol_loaders", "with_options"]
 
 
 def named_protocols(
-    entries: Sequence[str | dict[str, Any]], shared: Mapping[str, object]
+    entries: Sequence[str | dict[str, Any]], shared: Mapping[str, object], published: Mapping[str, object]
 ) -> tuple[ScoringProtocol, ...]:
-    """The protocols of `entries`, with those of the options `shared` by all that they have. Raises ConfigError."""
-    chosen = [_protocol(entry, shared) for entry in entries]
+    """The protocols of `entries`, with those of the options `shared` by all that they have. Raises ConfigError.
+
+    Those that send a benchmark's own calls share the `published` options too.
+    """
+    chosen = [_protocol(entry, shared, published) for entry in entries]
     names = [protocol.name for protocol in chosen]
     if not names:
         raise ConfigError("protocols: name at least one")
@@ -26,8 +29,10 @@ def named_protocols(
     return tuple(chosen)
 
 
-def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> ScoringProtocol:
-    """The protocol of an entry, with those of the options `shared` by all that it has, unless its entry says other."""
+def _protocol(
+    entry: str | dict[str, Any], shared: Mapping[str, object], published: Mapping[str, object]
+) -> ScoringProtocol:
+    """The protocol of an entry, with those of the shared options that it has, unless its entry says other."""
     options = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = options.pop("name", None)
     call = options.pop("call", "own")
@@ -43,6 +48,7 @@ def _protocol(entry: str | dict[str, Any], shared: Mapping[str, object]) -> Scor
             raise ConfigError(
                 f"protocols: {name}: has no published calls; leave call: out, or use one of {there}"
             )
+        shared = {**shared, **published}
     kind = loaders[name]()
     is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     if not is_struct:

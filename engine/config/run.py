@@ -338,7 +338,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     format: str = "adjudge"
     """The layout of tasks and reports: `adjudge`, or the name of a published benchmark."""
     articles: Literal["raw", "cleaned"] | None = None
-    """Which articles of DeepResearch Bench are judged: as the system wrote them, or cleaned of citations."""
+    """Which articles of DeepResearch Bench are judged: as the system wrote them, or cleaned of citations, which its own
+    calls (`call: published`) then do not clean again."""
     date: datetime.date | None = None
     """The day that fills the placeholders of tasks about the present (LiveResearchBench)."""
     select: Select = Select()
@@ -471,7 +472,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             "pages": may_bring_pages or self.fetch.mode != "off",
             **({"checkout": self.tasks} if self.tasks else {}),
         }
-        return named_protocols(entries, shared)
+        return named_protocols(entries, shared, {"cleaning": "none"} if self.articles == "cleaned" else {})
 
     def _as_judged(self, protocols: tuple[ScoringProtocol, ...]) -> tuple[ScoringProtocol, ...]:
         """`protocols`, those whose judge gives expected values with metrics for these."""

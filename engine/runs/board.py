@@ -343,8 +343,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     tier. `n_total` counts what was to be scored, `unscored` what was not by reason (`not_submitted` among them).
     `value` is None where nothing bounds what is missing. Counts and resources are means over what is known, `n_scored`
     of `n_total`, and have no bounds. `standard_error` is that of the resampled means, `deviation` the standard
-    deviation of the system's totals over its samples, else over the judge's repeats, None for a single run. `corrected`
-    is the mean corrected by people's scores of some tasks. `signs` are those of the system's reports, beside the metric
+    deviation of the system's totals over its samples, else over the judge's repeats, None for a single run. `spread` is
+    that of a count or resource over the tasks that state it. `corrected` is the mean corrected by people's scores of
+    some tasks. `signs` are those of the system's reports, beside the metric
     that ranks.
     """
 
@@ -369,6 +370,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     as_published: float | None = None
     midrank: float | None = None
     deviation: float | None = None
+    spread: float | None = None
     signs: tuple[Sign, ...] = ()
 
     @property

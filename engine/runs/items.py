@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,10 +24,13 @@ __all__ = [
     "label_readers",
     "labelled_cards",
     "read_labels",
+    "read_rows",
     "stratum_sizes",
 ]
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LabelReader = Callable[[Evidence], Labelled | None]
 
@@ -141,23 +144,32 @@ def read_labels(file: Path) -> list[Label]:
 
     Of several for one `item` by one rater the last counts; empty ones are left out.
     """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-        rows = _cells(text) if file.suffix == ".csv" else _lines(text, file)
-    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"labels: {file} cannot be read: {error}") from error
-    if not rows:
+    found = read_rows(file, Label, "label")
+    if not found:
         raise UsageError(f"labels: {file}: no labels; write some with `adjudge label RUN --out {file}`")
-    found = []
-    for number, row in enumerate(rows, 1):
-        try:
-            found.append(msgspec.convert(row, Label, strict=False))
-        except msgspec.ValidationError as error:
-            raise UsageError(f"labels: {file}, label {number}: {error}") from error
     standing = [label for label in standing_labels(found) if label.label]
     if not standing:
         raise UsageError(f"labels: {file}: every label is empty; fill some in")
     return standing
+
+
+def read_rows(file: Path, kind: type[T], one: str) -> list[T]:
+    """The rows of `file`, each a `kind`: CSV if its name ends in .csv, else JSON Lines. Raises UsageError.
+
+    `one` is what a row is, in messages.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        rows = _cells(text) if file.suffix == ".csv" else _lines(text, file)
+    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{one}s: {file} cannot be read: {error}") from error
+    found = []
+    for number, row in enumerate(rows, 1):
+        try:
+            found.append(msgspec.convert(row, kind, strict=False))
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{one}s: {file}, {one} {number}: {error}") from error
+    return found
 
 
 def standing_labels(labels: Iterable[Label]) -> list[Label]:
@@ -187,5 +199,5 @@ def _lines(text: str, file: Path) -> list[Any]:
     if unread and not rows:
         raise unread[0][1]
     for number, why in unread:
-        _log.warning("labels: %s:%d: left out, not a whole label: %s", file, number, why)
+        _log.warning("%s:%d: left out, not a whole line: %s", file, number, why)
     return rows

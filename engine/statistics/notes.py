@@ -174,6 +174,14 @@ def _calling(records: Sequence[RunRecord]) -> Iterator[str]:
             yield f"{name}: asked in the benchmark's own calls (call: published)"
         else:
             yield f"{name}: some runs ask in the benchmark's own calls (call: published), others ours; do not compare"
+    for record in records:
+        published = (
+            one
+            for one in record.config.protocols
+            if isinstance(one, dict) and one.get("name") == "race" and one.get("call") == "published"
+        )
+        if record.config.articles == "cleaned" and any("cleaning" not in one for one in published):
+            yield f"run {record.run}: race takes its cleaned articles as they are (cleaning: none)"
 
 
 def _changed_tasks(records: Sequence[RunRecord]) -> int:

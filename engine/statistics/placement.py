@@ -307,11 +307,20 @@ def placed(
     )
 
 
+def _spreads(filled: Filled) -> list[float | None]:
+    """The standard deviation over tasks of each system's count or resource, None where fewer than two are known."""
+    if not filled.descriptive or filled.denominators is not None:
+        return [None] * len(filled.systems)
+    known = (row[np.isfinite(row)] for row in filled.known)
+    return [float(row.std(ddof=1)) if row.size > 1 else None for row in known]
+
+
 def _standings(filled: Filled, own: Bootstrap, claims: Claims, sign: float) -> list[Standing]:
     ranked = claims.ranked
     ends = (filled.low, filled.high) if sign > 0 else (-filled.high, -filled.low)
     worst = np.nan if filled.descriptive else sign * filled.worst
     found = ranks_of(rank_spans(claims.above, ranked), own.estimate, ends, worst, ranked)
+    spreads = _spreads(filled)
     tier = tiers(np.where(ranked, own.estimate, np.nan), claims.above)
     values = sign * own.estimate
     standings = [
@@ -324,6 +333,7 @@ def _standings(filled: Filled, own: Bootstrap, claims: Claims, sign: float) -> l
             bound_high=_bound(filled.high[row], values[row]),
             as_published=figure(filled.as_published[row]),
             standard_error=figure(own.standard_error[row]),
+            spread=spreads[row],
             rank=figure(found.rank[row]),
             midrank=figure(found.midrank[row]),
             rank_low=figure(found.span[row, 0]),

@@ -39,6 +39,8 @@ _SPARE = {
     "unscored": 4,
     "integrity": 5,
     "deviation": 6,
+    "spread": 7,
+    "n": 8,
 }  # what gives way, the last first
 _WORDS = ("group", "system", "unscored", "integrity")
 _JOINED = ("rank interval", "interval", "bounds", "corrected interval")
@@ -48,6 +50,8 @@ _TIPS = {
     "system": "The system that wrote the reports.",
     "interval": "The score's interval, in figures.",
     "deviation": "Standard deviation of the system's totals over its samples, else over the judge's repeats.",
+    "spread": "How much it differs from task to task (standard deviation).",
+    "n": "Reports that state it.",
     "bounds": "What the score could become once everything is scored; the score is the worst of it.",
     "as published": "The mean over what is scored, by the rule that the metric's name stands for. It ranks nothing.",
     "corrected": "An estimate of people's mean score, from the judge's scores of all tasks and people's of some.",
@@ -274,6 +278,9 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
             (value, partial(_cell, head.metric, partial(_barred, metric=head, least=least, most=most)))
         )
         column("interval", lambda row: bar_span(row.low, row.high, head.scale, head.decimals))
+        if any(row.spread is not None for row in own):
+            column("spread", partial(_spread, metric=head), "sd")
+            column("n", lambda row: Cell(f"{row.n_scored:,}", row.n_scored))
         if any(row.deviation is not None for row in own):
             column("deviation", partial(_deviation, metric=head), "sd of totals")
         if any(row.open for row in own):
@@ -417,6 +424,10 @@ def _ends(rows: Sequence[Standing]) -> tuple[float, float]:
         return 0.0, 0.0
     margin = (max(ends) - min(ends)) * _MARGIN or abs(max(ends)) * _MARGIN or 1.0
     return min(ends) - margin, max(ends) + margin
+
+
+def _spread(row: Standing, metric: MetricBoard) -> Cell:
+    return Cell(number(row.spread, metric.scale, metric.decimals), row.spread)
 
 
 def _deviation(row: Standing, metric: MetricBoard) -> Cell:
