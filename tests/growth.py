@@ -70,6 +70,7 @@ GRAMMAR = (
     "**a b** (http://a)\n- b c d\n", "  - **c d** [1]\n", "**a b [1-50]**\n\n", "word.46 A ", "參考\n1. http://x\n",
     "Source: [1]\n", "  - Source: http://a\n", "Sources:\n- http://a\n", "A b [1]:\n", "[1] http://a [2] http://b\n",
     "A b. [a](http://a) ", "A b. ([1]) ", "**a b**\n- URL: http://a\n", "### Source: [1]\n",
+    "<style>", "</style>", ".a{color:", "@media{", "<b style=\"color:", "<i a=\"b c\">", "{\\color{white}", "[^a]: b\n",
     "<div hidden>", "</div>", "\\phantom{", "[a]: b \"c\n", "![a", "[TOOL_CALLS]", "\nuser\n", "assistant",
     "<think>", "<tool_call>", "</tool_response>", "<tool_response>", "<|im_start|>user\n", "<|im_end|>", "`",
 )  # fmt: skip

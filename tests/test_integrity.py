@@ -317,6 +317,29 @@ SECRET = "Names larch and oak."
         '[Seen.](https://a.org/ "SECRET")',
         '[a]: https://a.org/ "SECRET"\nSeen.',
         "![SECRET](https://a.org/x.png)Seen.",
+        # style sheets: by class, by name and class, by id, one of several, on a screen; colours of an outer element
+        "<style>.x { display: none }</style><p class='a x'>SECRET</p>Seen.",
+        "<style>@media screen { p.pale, q { color: #fff } }</style><p class=pale>SECRET</p>Seen.",
+        "<p id=s>SECRET</p>Seen.<style>div #s{opacity:.01}</style>",
+        '<div style="background:#123456">Seen.<b style="color:#123556">SECRET</b></div>',
+        '<b style="color:navy;background:navy">SECRET</b>Seen.',
+        '<b style="color:hsl(0, 0%, 100%)">SECRET</b>Seen.',
+        '<b style="color:#00000000">SECRET</b>Seen.',
+        # sizes, places, clips, and rules in disguise
+        "<b style=display:none>SECRET</b>Seen.",
+        '<b style="display&#58;/* */none">SECRET</b>Seen.',
+        '<b style="--o:0; opacity: var(--o)">SECRET</b>Seen.',
+        '<b style="clip-path: inset(50%)">SECRET</b>Seen.',
+        '<b style="transform: translate(-10000px, 0)">SECRET</b>Seen.',
+        '<b style="width:1px;height:1px;overflow:hidden">SECRET</b>Seen.',
+        # elements, attributes and markup that no page shows
+        "<dialog>SECRET</dialog>Seen.",
+        "<![CDATA[SECRET]]>Seen.",
+        "Seen.\n<!-- SECRET",
+        "Seen. $\\style{display:none}{\\text{SECRET}}$",
+        "{\\color[HTML]{FFFFFF} SECRET}Seen.",
+        "\\textcolor[rgb]{1,1,1}{SECRET}Seen.",
+        "Seen.\ufe00\ufe01\ufe00\ufe01",
     ],
 )
 def test_judge_is_shown_what_a_reader_sees(text: str) -> None:
@@ -336,14 +359,31 @@ def test_judge_is_shown_what_a_reader_sees(text: str) -> None:
         "```html\n<!-- a --><div hidden>b</div>\n```",
         "The attribute `<p hidden>` hides.",
         '<p style="color:white;background:#123">on blue</p> <p style="opacity:0.8">pale</p>',
-        "<!-- never closed",
+        "Trams <!-- never closed",
         "Flags: \U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f, families: 👨\u200d👩\u200d👧.",
         "[1]: https://a.org/x\n[a](https://a.org/y)",
         '<a title="hidden" href="x">link</a>',
+        # white letters on something dark, whoever says so, and rules for paper
+        '<div style="background:#222"><b style="color:#fff">white</b></div>',
+        '<div style="background:url(sea.jpg)"><b style="color:#fff">white</b></div>',
+        '<p class="nav">contents</p>',
+        "\\colorbox{navy}{\\textcolor{white}{title}} and \\textcolor{red}{red}",
+        "[^1]: A note that no mark leads to.",
     ],
 )
 def test_what_is_shown_stays(text: str) -> None:
     assert seen(text) == Seen(text, 0)
+
+
+def test_short_style_sheet_counts_as_nothing() -> None:
+    sheet = "<style>@media print { .nav { display: none } } .nav { background: navy; color: white }</style>"
+    assert seen(sheet + '<p class="nav">contents</p>') == Seen('<p class="nav">contents</p>', 0)
+
+
+@pytest.mark.parametrize("form", ['<input type=hidden value="{}">', "[{}]: https://a.org/", "[^never]: {}"])
+def test_long_words_in_what_no_page_shows_count(form: str) -> None:
+    found = seen(form.format(20 * SECRET) + "\nSeen.")
+    assert "larch" not in found.text and "Seen." in found.text and found.hidden > 200
 
 
 @given(st.text(alphabet="<>!-/\"'=:;()[]{}\\\n `ahidenpstylcor0#\u200b", max_size=60))

@@ -38,6 +38,7 @@ REPEATED_IN = {
         "scoring/text/integrity:words_of",
         "scoring/text/seen:seen",
         "scoring/text/seen:_unseen",
+        "scoring/text/seen:_Page.__init__",
     },
     # Addresses are read from the marks; what is counted of them is found without what that reader knows.
     "URL": {
@@ -59,6 +60,7 @@ REPEATED_IN = {
         "scoring/text/integrity:words_of",
         "scoring/text/seen:seen",
         "scoring/text/seen:_unseen",
+        "scoring/text/seen:_Page.__init__",
     },
 }
 # Every text is checked for secrets where it leaves the process, and what the user gave where it enters.
