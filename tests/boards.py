@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tests.worlds import lines, world
 
@@ -71,7 +71,12 @@ Rows = list[list[str]]
 def cells(html: str) -> Iterator[tuple[list[str], Rows]]:
     for table in LexborHTMLParser(html).css("table"):
         columns = [cell.text() for cell in table.css("thead th")]
-        yield columns, [[cell.text() for cell in row.css("th, td")] for row in table.css("tbody tr")]
+        yield columns, [[_read(cell) for cell in row.css("th, td")] for row in table.css("tbody tr")]
+
+
+def _read(cell: LexborNode) -> str:
+    """A cell as it is read: a rank without its tier."""
+    return (cell.css_first(".place") or cell).text().strip()
 
 
 def opening(html: str, metric: str) -> tuple[list[str], Rows]:
@@ -84,8 +89,7 @@ def opening(html: str, metric: str) -> tuple[list[str], Rows]:
     columns = [cell.text().strip() for cell in table.css("thead th")]
     rows = []
     for row in table.css("tbody tr"):
-        rows.append([cell.text().strip() for cell in row.css("th, td")])
-        rows[-1][columns.index("rank")] = row.css_first(".place").text()
+        rows.append([_read(cell) for cell in row.css("th, td")])
         rows[-1][columns.index("system")] = row.attributes["data-system"]
     return columns, rows
 

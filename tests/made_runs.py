@@ -75,6 +75,7 @@ def made_run(
                 cost=float(rng.lognormal(-1, 1)),
                 tokens=float(rng.uniform(1e4, 1e6)),
                 tokens_written=float(rng.uniform(1e3, 1e4)),
+                words=float(rng.uniform(800, 4_000)),
             )
             for name in systems
         },

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from adjudge.engine.config.run import ConfigError, RunConfig, SystemConfig
+from adjudge.engine.config.board import SystemConfig
+from adjudge.engine.config.run import ConfigError, RunConfig
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.tables.files import write_leaderboard

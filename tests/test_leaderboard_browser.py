@@ -8,7 +8,7 @@ import msgspec
 import pypdfium2
 import pytest
 
-from adjudge.engine.config.run import BoardConfig
+from adjudge.engine.config.board import BoardConfig
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.published import Published
 from adjudge.engine.tables.files import write_leaderboard
@@ -151,7 +151,7 @@ async def test_no_two_names_look_equal(browser, url, width):
         )
         assert set(spoken) == set(SYSTEMS)
         drawn = await page.evaluate(
-            """() => [...document.querySelector(".plot[data-figure=scores] svg").querySelectorAll("text")]
+            """() => [...document.querySelector(".plot[data-figure=ranks] svg").querySelectorAll("text")]
                 .map((one) => one.textContent)"""
         )
         ticks = [one for one in drawn if not re.fullmatch(r"[\d.−]+|.*→", one)]
@@ -253,8 +253,9 @@ async def test_systems_are_filtered_by_keyboard_in_tables_and_figures(browser, u
         await page.keyboard.type("cho")
         assert {*await column(page, "p1t0", "system")} == {"echo", "echo\u200b"}
         await see_all(page)
-        figure = page.locator(".plot[data-figure=scores] svg").first
-        assert await figure.get_attribute("aria-label") == "overall of 2 systems with intervals and bounds"
+        figure = page.locator("#p0 .plot[data-figure=ranks] svg").first
+        said = await figure.get_attribute("aria-label")
+        assert said == "Share of resamples in which each of 2 systems has each rank"
         await page.keyboard.press("Control+A")
         await page.keyboard.type("nobody <b>")
         none = page.locator("#none")

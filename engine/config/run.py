@@ -1,7 +1,5 @@
 """One configuration: a YAML file, overridden by the command line, checked before anything runs.
 
-What a leaderboard says about itself: `board:` in the configuration.
-
 The section `cluster:` of a configuration: where evaluators run.
 
 What a run evaluates, or a leaderboard ranks, of all tasks and systems.
@@ -18,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
+from adjudge.engine.config.board import BoardConfig, SystemConfig, with_logo
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.judge import Bench, JudgeConfig, check_names, rooted_judge
 from adjudge.engine.config.protocols import named_protocols, protocol_loaders, with_options
@@ -41,67 +39,13 @@ from adjudge.scoring.contract.protocol import (
 
 __all__ = [
     "EVERYTHING",
-    "BoardConfig",
     "ClusterConfig",
     "Price",
     "Resolved",
     "RunConfig",
     "Select",
     "StopConfig",
-    "SystemConfig",
 ]
-
-_Line = Annotated[str, msgspec.Meta(max_length=200)]
-
-
-class BoardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What stands at the head of a leaderboard; all of it may be left out."""
-
-    title: _Line = ""
-    """Its title; without one, what was evaluated."""
-    description: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
-    """A few sentences about it, also for previews of a link to it."""
-    author: _Line = ""
-    """Who publishes it."""
-    date: datetime.date | None = None
-    """When it was made, as its publisher dates it."""
-    link: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
-    """The address of a page about it, beginning with http:// or https://."""
-
-    def __post_init__(self) -> None:
-        if self.link and not _leads_somewhere(self.link):
-            raise ValueError("the link must be a whole address that begins with http:// or https://")
-
-
-class SystemConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is known of a system, for the leaderboard: who made it, and under which terms; all of it may be left out."""
-
-    organisation: _Line = ""
-    """Who made it."""
-    weights: Literal["", "open", "closed"] = ""
-    """Whether the weights of its models may be had."""
-    licence: _Line = ""
-    """The terms of its weights or its code."""
-    date: datetime.date | None = None
-    """When it came out; boards draw the score over it."""
-    price: _Line = ""
-    """What a report costs, in words."""
-    notes: Annotated[str, msgspec.Meta(max_length=500)] = ""
-    """What else a reader must know of it."""
-    link: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
-    """The address of a page about it, beginning with http:// or https://."""
-
-    def __post_init__(self) -> None:
-        if self.link and not _leads_somewhere(self.link):
-            raise ValueError("the link must be a whole address that begins with http:// or https://")
-
-
-def _leads_somewhere(link: str) -> bool:
-    try:
-        parts = urlsplit(link)
-        return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False
 
 
 class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -404,7 +348,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         from adjudge.engine.config.yaml_file import load_yaml
 
         file = Path(path)
-        raw = rooted(load_yaml(file), file.parent)
+        raw = rooted(with_logo(load_yaml(file), file.parent), file.parent)
         if (chosen := overrides.get("protocols")) is not None:
             overrides["protocols"] = with_options(chosen, raw.get("protocols"))
         for name, value in overrides.items():

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from adjudge.engine.config.board import BoardConfig, SystemConfig
 from adjudge.engine.config.redaction import without_logins
-from adjudge.engine.config.run import BoardConfig, SystemConfig
 from adjudge.engine.runs.answered import AnswersOf
 from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
@@ -179,7 +179,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-AXES = ("seconds", "cost", "tokens", "tokens_written")
+AXES = ("seconds", "cost", "tokens", "tokens_written", "words")
 
 
 class BestOf(msgspec.Struct, frozen=True, kw_only=True):

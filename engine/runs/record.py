@@ -247,10 +247,10 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """Means over a system's reports: wall `seconds`, `cost` in the user's currency, `tokens` in all.
+    """Means over a system's reports: wall `seconds`, `cost` in the user's currency, `tokens` in all, `words` of text.
 
     `tokens_written` is `tokens` minus the input tokens. Each mean is over the reports that state it, and None if no
-    report does; `reports` counts all reports.
+    report does; `reports` counts all reports. `words` are read in the text, by leaderboards.
     """
 
     reports: int
@@ -258,6 +258,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None
     tokens: float | None
     tokens_written: float | None = None
+    words: float | None = None
 
     @property
     def rate(self) -> float | None:

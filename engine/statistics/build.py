@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from adjudge.engine.config.board import BoardConfig, SystemConfig
 from adjudge.engine.config.metrics import Name, headlines, named
-from adjudge.engine.config.run import EVERYTHING, BoardConfig, Select, SystemConfig
+from adjudge.engine.config.run import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.answered import together
 from adjudge.engine.runs.board import (
@@ -88,7 +89,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
             metrics=metrics,
             ranking=frozenset(ranking),
             tasks={name: task for record in records for name, task in record.tasks.items()},
-            spent={name: spent for record in records for name, spent in record.spent.items()},
+            spent=_spent(records),
             records=records,
             seed=records[0].config.seed,
             noise={
@@ -219,6 +220,15 @@ def leaderboard_of(
             if groupings
         },
     )
+
+
+def _spent(records: Sequence[RunRecord]) -> dict[str, Spent]:
+    """What systems spent, and the words of their reports, where either is known."""
+    stated = {name: spent for record in records for name, spent in record.spent.items()}
+    for name, length in best_known(record.lengths for record in records).items():
+        known = stated.get(name, Spent(reports=length.reports, seconds=None, cost=None, tokens=None))
+        stated[name] = msgspec.structs.replace(known, words=length.words)
+    return stated
 
 
 def _described(records: Sequence[RunRecord]) -> dict[str, SystemConfig]:

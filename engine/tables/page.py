@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -66,8 +67,10 @@ def _templates(package: str) -> Environment:
     return environment
 
 
-Kind = Literal["scores", "tasks", "spent", "dates", "pairs", "ranks", "group", "agreement"]
+Kind = Literal["tasks", "spent", "dates", "pairs", "ranks", "group", "agreement"]
 
+_PLOTS = ("spent", "dates", "agreement")  # of one height, whatever is drawn
+_SHAPES = (*_PLOTS, "tasks", "ranks", "group", "pairs")  # the next by their systems, the last square
 _FEW = 15  # systems whose pairs fit half the page's width
 _FEW_GROUPS = 3  # whose figure fits half the page's width
 _FEW_TASKS = 30
@@ -100,23 +103,16 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(head: MetricBoard, board: Leaderboard) -> tuple[Figure, ...]:
-    """The figures that there are numbers for, in the order of the page."""
-    return tuple(_figures(head, board))
+    """The figures that there are numbers for, in the order of the page: those of equal height beside each other."""
+    found = sorted(_figures(head, board), key=lambda figure: _SHAPES.index(figure.kind))
+    plots = [place for place, figure in enumerate(found) if figure.kind in _PLOTS]
+    if len(plots) % 2:
+        found[plots[-1]] = msgspec.structs.replace(found[plots[-1]], wide=True)
+    return tuple(found)
 
 
 def _figures(head: MetricBoard, board: Leaderboard) -> Iterator[Figure]:
     detail, groupings = head.detail, board.groupings
-    yield Figure(
-        kind="scores",
-        title=f"{head.metric} with intervals",
-        note="In order of rank. Thick: interval over resampled tasks. Thin: what it could become once all is scored.",
-    )
-    if detail is not None and detail.ranks:
-        yield Figure(
-            kind="ranks",
-            title="Rank distribution",
-            note="The darker, the larger the share of resamples with this rank.",
-        )
     if detail is not None and len(detail.tasks) > 1:
         orders = [("task", "in order"), ("mean", "hardest first")]
         orders += [(f"by.{one.attribute}", f"by {one.attribute}") for one in groupings]
@@ -129,13 +125,19 @@ def _figures(head: MetricBoard, board: Leaderboard) -> Iterator[Figure]:
         )
     if detail is not None and detail.frontiers:
         axes = [
-            axis for axis in ("cost", "tokens", *AXES) if any(one.axis == axis for one in detail.frontiers)
+            axis for axis in ("cost", "words", *AXES) if any(one.axis == axis for one in detail.frontiers)
         ]
         yield Figure(
             kind="spent",
             title=f"{head.metric} against resources per report",
             chosen=tuple((axis, axis.replace("_", " ")) for axis in dict.fromkeys(axes)),
             note="Diamonds are on the frontier: no other system scores as much for less.",
+        )
+    if detail is not None and detail.ranks:
+        yield Figure(
+            kind="ranks",
+            title="Rank distribution",
+            note="The darker, the larger the share of resamples with this rank.",
         )
     if len({date for _, date in _dates(head, board)}) > 1:
         yield Figure(
@@ -178,10 +180,7 @@ def drawn(head: MetricBoard, board: Leaderboard, links: Links | None) -> dict[st
         "metric": head.metric,
         "scale": head.scale,
         "lower": head.lower_is_better,
-        "systems": [
-            [row.system, *map(_short, (row.value, row.low, row.high)), row.tier, *_bounds(row)]
-            for row in head.standings
-        ],
+        "systems": [[row.system, *map(_short, (row.value, row.low, row.high))] for row in head.standings],
         "labels": [[wide[name], narrow[name]] for name in systems],
         "tasks": list(detail.tasks),
         "values": [list(detail.by_task.get(name, ())) for name in systems],
@@ -261,11 +260,6 @@ def _grouped(head: MetricBoard, groupings: Sequence[Grouping]) -> list[tuple[str
     ]
 
 
-def _bounds(row: Standing) -> list[float | None]:
-    """What the value could become; nothing where it is final."""
-    return [_short(row.bound_low), _short(row.bound_high)] if row.open else []
-
-
 def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
@@ -311,7 +305,7 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         title=title_of(board),
         links=links,
         policy=page_policy(),
-        style=Markup(asset("base.css") + asset("leaderboard.css")),
+        style=Markup(asset("base.css") + asset("leaderboard.css") + board.about.colours.style),
         scripts=[Markup(asset(name)) for name in SCRIPTS],
         data=_data([drawn(part.head, board, links) for part in parts]),
         summary=everything,
@@ -346,9 +340,12 @@ def asset(name: str) -> str:
 
 @cache
 def page_policy() -> str:
-    """The page's content security policy: its own scripts by their hashes, inline styles, no network."""
+    """The page's content security policy: its own scripts by their hashes, inline styles and images, no network."""
     hashes = " ".join(f"'sha256-{_hash(asset(name))}'" for name in SCRIPTS)
-    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def _hash(text: str) -> str:
@@ -369,16 +366,25 @@ def _part(key: str, section: Section, board: Leaderboard) -> _Part:
 
 
 def _arranged(table: Table, section: str, confidence: float) -> Table:
-    """The standings as the page has them: the score's bar in a column of its own, the figures behind it last."""
-    without = table.without("tier")
+    """The standings as the page has them, a block for each tier.
+
+    The score's bar has a column of its own, and the figures behind it come last. A column that says nothing is hidden.
+    """
+    tier = [column.kind for column in table.columns].index("tier")
+    tiers = [tuple(rows) for _, rows in groupby(table.rows, key=lambda row: row[tier].text)]
+    without = msgspec.structs.replace(table, blocks=tuple(tiers)).without("tier")
     kinds = [column.kind for column in without.columns]
     order = [*_ORDER, *(kind for kind in kinds if kind not in _ORDER)]
     places = sorted(range(len(kinds)), key=lambda place: order.index(kinds[place]))
     value = places.index(kinds.index("value"))
     found = without.arranged([*places[: value + 1], *places[value:]])
     columns = [
-        msgspec.structs.replace(one, shown=one.shown and one.kind not in _HIDDEN, axis="")
-        for one in found.columns
+        msgspec.structs.replace(
+            one,
+            shown=one.shown and one.kind not in _HIDDEN and any(row[at].text != "-" for row in found.rows),
+            axis=(),
+        )
+        for at, one in enumerate(found.columns)
     ]
     columns[value + 1] = Column(
         f"{confidence:.0%} interval",

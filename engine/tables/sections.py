@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from adjudge.engine.config.run import SystemConfig
+from adjudge.engine.config.board import SystemConfig
 from adjudge.engine.runs.board import Corrected, Detail, Leaderboard, MetricBoard
 from adjudge.engine.runs.record import Resolution
 from adjudge.engine.statistics.selection import cause_of, remedy
@@ -307,7 +307,8 @@ def _sample_rows(board: MetricBoard, detail: Detail, ks: Sequence[int]) -> Itera
 
 
 def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
-    axes = [frontier.axis for frontier in detail.frontiers]
+    # Words have a table of their own, with the other lengths of reports.
+    axes = [frontier.axis for frontier in detail.frontiers if frontier.axis != "words"]
     if not axes:
         return []
     on = {

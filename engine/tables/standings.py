@@ -4,6 +4,7 @@ The same layout holds for groups of tasks, whose blocks of rows stand one below 
 table has a column; the ones that the protocol does not show are for the page's readers to choose.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal
@@ -31,7 +32,7 @@ __all__ = [
 
 _End = Literal["ascending", "descending"]
 
-_MARGIN = 0.04  # of the bars' axis, beside the outermost interval
+_STEPS = 5  # of a power of ten: the ends of the bars' axis are whole ones
 _SPARE = {
     "scored": 1,
     "published": 2,
@@ -45,7 +46,7 @@ _SPARE = {
 _WORDS = ("group", "system", "unscored", "integrity")
 _JOINED = ("rank interval", "interval", "bounds", "corrected interval")
 _TIPS = {
-    "rank": "Rank by the score, 1 is best, 2= is shared; beside it the tier.",
+    "rank": "Rank by the score, 1 is best, 2= is shared; its colour is the tier's.",
     "rank interval": "The ranks that tests between the systems do not rule out, nor what is missing.",
     "system": "The system that wrote the reports.",
     "interval": "The score's interval, in figures.",
@@ -208,11 +209,10 @@ def summary(rankings: Sequence[Ranking]) -> Table | None:
 
 def _placed(row: Standing | None, head: MetricBoard) -> Cell:
     """A system's score with its rank, whose colour is its tier's."""
-    place = Badge("", kind="tier none")
-    if row is not None and row.value is not None and row.rank is not None:
-        tier, of = ("", "") if row.tier is None else (f", tier {row.tier}", f" tier-{row.tier}")
-        place = Badge(row.place, f"Rank {row.place}{tier}", f"tier{of}", unseen="rank ")
-    return msgspec.structs.replace(score(row, head), badges=(place,))
+    if row is None or row.value is None or row.rank is None:
+        return msgspec.structs.replace(score(row, head), badges=(Badge("", kind="tier none"),))
+    tier = "" if row.tier is None else f", tier {row.tier}"
+    return msgspec.structs.replace(score(row, head), badges=(_pill(row, f"Rank {row.place}{tier}"),))
 
 
 def _of(ranking: Ranking, boards: Sequence[MetricBoard]) -> list[MetricBoard]:
@@ -270,9 +270,8 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
                 )
                 layout.append((dropping, partial(_cell, metric.metric, partial(as_published, metric=metric))))
             continue
-        least, most = _ends(own)
-        ends = (number(end, head.scale, head.decimals) for end in (least, most))
-        axis = "" if least == most else " to ".join(ends)
+        least, most = _ends(own, head.scale)
+        axis = () if least == most else tuple(f"{end * head.scale:.10g}" for end in (least, most))
         value = Column(head.metric, "value", tip=about_metric(head), best=_best(head), axis=axis)
         layout.append(
             (value, partial(_cell, head.metric, partial(_barred, metric=head, least=least, most=most)))
@@ -308,7 +307,7 @@ def _cell(metric: str, cell: Callable[[Standing], Cell], block: _Block, system: 
 def _published_alone(head: MetricBoard, system: str) -> dict[str, Cell]:
     """The cells of a system that only others have figures for, by the kinds of their columns."""
     return {
-        "rank": Cell("-", short="", badges=(_no_tier("No rank: only others have figures for it."),)),
+        "rank": msgspec.structs.replace(_unranked("No rank: only others have figures for it."), short=""),
         "system": Cell(system, badges=(Badge("published only", "These runs have no report of it."),)),
         "published": published(head, system),
     }
@@ -339,21 +338,23 @@ def _best(metric: MetricBoard) -> _End:
 
 
 def _rank(row: Standing) -> Cell:
-    """A rank, and the tier beside it."""
+    """A rank, as a pill whose colour is its tier's."""
     could = _rank_interval(row).text
     could = "" if could == "-" else f"It could rank {could}."
     if row.rank is None:
-        tier = _no_tier(f"No rank: less than {FLAGGED_BELOW:.0%} is scored." if row.flagged else "No rank.")
-        return Cell("-", badges=(tier,))
-    if row.tier is None:
-        return Cell(row.place, row.rank, badges=(_no_tier(could),) if could else ())
-    tip = f"Tier {row.tier}: these cannot be told from the tier's best. {could}".rstrip()
-    tier = Badge(str(row.tier), tip, f"tier tier-{row.tier}", unseen="tier ")
-    return Cell(row.place, row.rank, badges=(tier,))
+        return _unranked(f"No rank: less than {FLAGGED_BELOW:.0%} is scored." if row.flagged else "No rank.")
+    tier = "" if row.tier is None else f"Tier {row.tier}: these cannot be told from the tier's best."
+    return Cell(row.place, row.rank, badges=(_pill(row, f"{tier} {could}".strip()),))
 
 
-def _no_tier(why: str) -> Badge:
-    return Badge("", why, "tier none", unseen="no tier")
+def _pill(row: Standing, tip: str) -> Badge:
+    """The rank of a system that has one."""
+    tier = "tier" if row.tier is None else f"tier tier-{row.tier}"
+    return Badge(row.place, tip, tier, unseen="" if row.tier is None else f"tier {row.tier}")
+
+
+def _unranked(why: str) -> Cell:
+    return Cell("-", badges=(Badge("-", why, "tier none"),))
 
 
 def _rank_interval(row: Standing) -> Cell:
@@ -374,7 +375,9 @@ def _name(row: Standing) -> Cell:
     if row.n_unscored:
         tip = f"{_reasons(row)}. What is missing counts as the worst it could be until it is there."
         badges.append(Badge(f"{row.n_unscored:,} unscored", tip, "open"))
-    badges += [Badge(sign.words, sign.said, "open") for sign in row.signs]
+    if row.signs:
+        words = row.signs[0].words if len(row.signs) == 1 else f"{len(row.signs)} signs"
+        badges.append(Badge(words, "\n".join(sign.said for sign in row.signs), "open"))
     return Cell(row.system, badges=tuple(badges))
 
 
@@ -415,15 +418,20 @@ def _barred(row: Standing, metric: MetricBoard, least: float, most: float) -> Ce
     return msgspec.structs.replace(_value(row, metric), bar=bar)
 
 
-def _ends(rows: Sequence[Standing]) -> tuple[float, float]:
-    """The ends of the bars' axis: around all intervals, and the bounds of what is ranked."""
+def _ends(rows: Sequence[Standing], scale: float) -> tuple[float, float]:
+    """The ends of the bars' axis, round once times `scale`: around all intervals, and the bounds of what is ranked."""
     ends = [end for row in rows for end in (row.low, row.high, row.value) if end is not None]
     ranked = (row for row in rows if row.rank is not None)
     ends += [end for row in ranked for end in (row.bound_low, row.bound_high) if end is not None]
     if not ends:
         return 0.0, 0.0
-    margin = (max(ends) - min(ends)) * _MARGIN or abs(max(ends)) * _MARGIN or 1.0
-    return min(ends) - margin, max(ends) + margin
+    low, high = min(ends), max(ends)
+    apart = (high - low) * scale or abs(high) * scale or 1.0
+    if not math.isfinite(apart) or apart < 1e-300:
+        return low, high
+    step = 10.0 ** math.floor(math.log10(apart)) / _STEPS / scale
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return first * step, max(last, first + 1) * step
 
 
 def _spread(row: Standing, metric: MetricBoard) -> Cell:

@@ -56,7 +56,7 @@ class Column(msgspec.Struct, frozen=True):
 
     On a narrow terminal one with a `spare` above 0 may be left out, the highest number first, and the cells of one that
     is `joined` follow those of the column before it. A page explains a column with `tip`, sorts it the `best` end
-    first and names the ends of its bars (`axis`). Only a page has columns that are not `shown`: readers choose them.
+    first and names its bars' ends (`axis`). Only a page has columns that are not `shown`: readers choose them.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Column(msgspec.Struct, frozen=True):
     joined: bool = False
     tip: str = ""
     best: Literal["ascending", "descending"] = "ascending"
-    axis: str = ""
+    axis: tuple[str, ...] = ()
     shown: bool = True
 
     @property

@@ -32,12 +32,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
+from markupsafe import Markup
 
 from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.runs.items import Item, Label, Stratum
 from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset, render
 from adjudge.engine.telemetry.http import HOST, listen, local_only, serve_until_signal
+from adjudge.engine.viewer.data.marked_text import Mark, marked_text, source_of
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import nearest
 from adjudge.engine.viewer.data.query import NotThere, ReportQuery
@@ -187,19 +189,24 @@ def _random(seed: int, *names: object) -> str:
 
 
 MAX_CHARS = 400_000
+AROUND = 300
+"""Characters that are shown before and after the nearest passage, at least."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The text that the judge was shown, in three pieces: `before` the nearest passage, the `passage`, and `after` it.
 
+    `whole` is the text, and `near` the passage with what is around it, as HTML.
     `fields` are the parts of the judge's question that an answer needs (references, say), `prompt` is the
     task's. `missing` says why the text is absent, and `cut` how many of its characters are left out.
     """
 
-    prompt: str
+    prompt: Markup
     before: str = ""
     passage: str = ""
     after: str = ""
+    whole: Markup = Markup()
+    near: Markup = Markup()
     fields: dict[str, tuple[str, ...]] = {}
     missing: str = ""
     cut: int = 0
@@ -207,27 +214,48 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 async def shown_of(run: OpenRun, item: Item) -> Shown:
     """The material shown for `item`: the context of the judge's question, or the page as it was read."""
-    prompt = (await run.prompts()).get(item.task_id, "")
+    prompt = await _rendered((await run.prompts()).get(item.task_id, ""))
     try:
         text, fields = await _asked(run, item)
     except NotThere as error:
         text, fields = await _page(run, item), {}
         if not text:
             return Shown(prompt=prompt, missing=str(error))
-    kept = storable(text[:MAX_CHARS])
+    kept = source_of(storable(text[:MAX_CHARS]))
     try:
         span = await aside(nearest, kept, storable(item.line.what))
     except Unread:
         span = None
     start, end = (0, 0) if span is None else (span.start, span.end)
+    # Whole lines, so that what is cut out reads as the same Markdown; a line may be very long.
+    first = max(kept.rfind("\n", 0, max(start - AROUND, 0)) + 1, start - 4 * AROUND)
+    last = kept.find("\n", end + AROUND, end + 4 * AROUND)
     return Shown(
         prompt=prompt,
+        whole=await _rendered(kept, start, end),
+        near=await _rendered(
+            kept[first : last if last >= 0 else end + 4 * AROUND], start - first, end - first
+        ),
         before=kept[:start],
         passage=kept[start:end],
         after=kept[end:],
         fields=fields,
         cut=len(text) - len(kept),
     )
+
+
+async def _rendered(text: str, start: int = 0, end: int = 0) -> Markup:
+    """The Markdown of `text` as HTML, marked from `start` to `end`; the text as it is where it cannot be rendered."""
+    source = source_of(storable(text))
+    marks = [Mark(start, end, "quoted", "", "")] if start < end else []
+    try:
+        shown = await aside(marked_text, source, marks, 1, True)
+    except Unread:
+        shown = None
+    if shown is not None and shown.html is not None and shown.parts == 1:
+        return Markup(shown.html)
+    plain = Markup('<div class="text">{}<mark>{}</mark>{}</div>')
+    return plain.format(source[:start], source[start:end], source[end:])
 
 
 async def _asked(run: OpenRun, item: Item) -> tuple[str, dict[str, tuple[str, ...]]]:
@@ -255,7 +283,7 @@ async def _page(run: OpenRun, item: Item) -> str:
 
 MAX_NOTE = 2_000
 MAX_REQUEST = 64_000
-_TYPES = {"base.css": "text/css", "base.js": "text/javascript"}
+_TYPES = {"base.css": "text/css", "base.js": "text/javascript", "report.css": "text/css"}
 _OWN = {"label.css": "text/css", "label.js": "text/javascript"}
 
 

@@ -33,38 +33,7 @@
     };
   }
 
-  const rowsOf = (data) =>
-    data.systems.map(([name, value, low, high, tier, least, most], place) => {
-      const scaled = (one) => (one ?? value) * data.scale;
-      return {
-        name, place, given: value !== null, value: scaled(value), low: scaled(low), high: scaled(high), tier,
-        least: scaled(least), most: scaled(most), open: least !== undefined, endless: most === null,
-      };
-    }).filter(({ name, given }) => given && shown(name));
-
   const figures = {
-    scores(plot, data) {
-      const rows = rowsOf(data);
-      const title = (row) =>
-        `${row.name}: ${row.value.toFixed(2)} [${row.low.toFixed(2)}, ${row.high.toFixed(2)}]` +
-        (row.tier === null ? ", no rank" : `, tier ${row.tier}`) +
-        (row.open ? `, could become ${row.least.toFixed(2)} ${row.endless ? "or more" : `to ${row.most.toFixed(2)}`}` : "");
-      const names = rows.map(({ name }) => name);
-      const tiers = d3.pairs(rows).filter(([a, b]) => a.tier !== b.tier).map(([a]) => a);
-      return Plot.plot(base(plot, data, names, {
-        height: 60 + 22 * rows.length,
-        ariaLabel: `${data.metric} of ${plural(rows.length, "system")} with intervals and bounds`,
-        x: { label: `${data.metric} →`, grid: true, nice: true },
-        marks: [
-          Plot.ruleY(tiers, { y: "name", stroke: "var(--edge)", strokeDasharray: "2 3", dy: 11 }),
-          Plot.ruleY(rows.filter(({ open }) => open), { y: "name", x1: "least", x2: "most", stroke: "var(--second)", strokeWidth: 1.5 }),
-          Plot.ruleY(rows, { y: "name", x1: "low", x2: "high", stroke: "var(--accent)", strokeWidth: 4, strokeOpacity: 0.45 }),
-          Plot.dot(rows, { y: "name", x: "value", fill: (row) => (row.tier === null ? "var(--paper)" : "var(--accent)"), stroke: "var(--accent)", r: 4.5 }),
-          Plot.tip(rows, Plot.pointerY({ y: "name", x: "value", title, ...PAPER })),
-        ],
-      }));
-    },
-
     ranks(plot, data) {
       const rows = data.ranks.map(([system, rank, share]) => ({ name: data.systems[system][0], rank, share })).filter(({ name }) => shown(name));
       const names = [...new Set(rows.map(({ name }) => name))];
@@ -165,7 +134,7 @@
         ariaLabel: `${data.metric} against ${unit} per report; ${plural(line.length, "system")} on the frontier`,
         x: {
           label: `${unit} per report${log ? " (log)" : ""} →`, type: log ? "log" : "linear", grid: true, nice: true, inset: 36,
-          ticks: log ? undefined : 5, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s" }[axis] ?? ",.4~g",
+          ticks: log ? undefined : 5, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s", words: ",.4~g" }[axis] ?? ",.4~g",
         },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 14 },
         marks: [

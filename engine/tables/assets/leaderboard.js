@@ -47,6 +47,18 @@ const leaderboard = (() => {
       return sign * (a.value - b.value) || a.place - b.place;
     });
     body.append(...rows.map(({ row }) => row));
+    part(head.closest("table"));
+  }
+
+  // A line parts the blocks of rows, tiers among them, as long as the rows are in their order.
+  function part(table) {
+    const sorted = table.querySelector("th[aria-sort]");
+    const whole = !sorted || (sorted.dataset.key === "rank" && sorted.getAttribute("aria-sort") === "ascending");
+    let last = null;
+    for (const row of table.tBodies[0].rows) {
+      row.classList.toggle("parted", whole && !row.hidden && last !== null && row.dataset.block !== last);
+      if (!row.hidden) last = row.dataset.block;
+    }
   }
 
   const other = { ascending: "descending", descending: "ascending" };
@@ -85,6 +97,7 @@ const leaderboard = (() => {
     const names = new Set([...document.querySelectorAll(".headline tr[data-system]")].map((row) => row.dataset.system));
     const found = [...names].filter(shown).length;
     for (const row of document.querySelectorAll("tr[data-system]")) row.hidden = !shown(row.dataset.system);
+    document.querySelectorAll("table[id]").forEach(part);
     document.getElementById("found").textContent = wanted && found ? `${found} of ${plural(names.size, "system")}` : "";
     const none = document.getElementById("none");
     none.hidden = found > 0 || !names.size;

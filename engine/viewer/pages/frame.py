@@ -239,16 +239,11 @@ def _steps(path: str, query: ListQuery, pages: int) -> tuple[tuple[str, str, str
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """A bar from `start`, `width` long; `others` is where a line is drawn across it.
-
-    Where there is a `range` (start, width), that is drawn, and where `end` is in it.
-    """
+    """A bar from `start`, `width` long; `others` is where a line is drawn across it."""
 
     start: float
     width: float
     others: float | None = None
-    range: tuple[float, float] | None = None
-    end: float = 0.0
 
 
 def writer(metric: Metric, values: Iterable[float | None]) -> Callable[[float | None], str]:
@@ -291,7 +286,7 @@ class Ends(msgspec.Struct, frozen=True):
             return None
         origin, end = self.at(0.0), self.at(value)
         line = None if others is None else self.at(others)
-        return Bar(min(origin, end), round(abs(end - origin), 2), line, end=end)
+        return Bar(min(origin, end), round(abs(end - origin), 2), line)
 
     @classmethod
     def around(cls, values: Sequence[float]) -> "tuple[Ends, list[float]]":

@@ -2,16 +2,13 @@
 
 import asyncio
 
-import msgspec
-
-from adjudge.engine.runs.board import MetricBoard, Provenance, Standing
+from adjudge.engine.runs.board import MetricBoard, Provenance
 from adjudge.engine.tables.page import leaderboard_page, title_of
 from adjudge.engine.tables.standings import Ranking, rankings, standings
 from adjudge.engine.tables.table import Cell
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery, NotThere, ReportQuery, SystemQuery, address
-from adjudge.engine.viewer.pages.frame import Bar, Column, Ends, Frame, Listing, Row, natural
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.engine.viewer.pages.frame import Column, Frame, Listing, Row, natural
 
 
 class _Links:
@@ -62,8 +59,6 @@ def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at
     table = standings(ranking).shown.without(*_NOT_SHOWN)
     # The first column heads the rows.
     table = table.arranged([table.head, *(at for at in range(len(table.columns)) if at != table.head)])
-    own = {row.system: row for row in ranking.head.standings}
-    ends = Ends.of(_metric(run, ranking.head), [row.high for row in own.values()])
     known = frozenset(run.record.systems)
     rows: list[Row] = []
     for cells in table.rows:
@@ -80,8 +75,6 @@ def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at
                     (column, cell, _leads_to(column.kind, cell, ranking.head, system, known))
                     for column, cell in zip(table.columns, cells, strict=True)
                 ],
-                "bar": _interval(own.get(system), ends),
-                "tier": own[system].tier if system in own else None,
             }
         )
     heads = [
@@ -99,22 +92,6 @@ def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at
 
 def _system(row: Row) -> str:
     return str(row["system"])
-
-
-def _metric(run: OpenRun, head: MetricBoard) -> Metric:
-    found = (one for one in run.record.metrics.get(head.protocol, ()) if one.name == head.metric)
-    return next(found, Metric(name=head.metric, best=None, scale=head.scale))
-
-
-def _interval(row: Standing | None, ends: Ends) -> Bar | None:
-    """The bar of a value, and its interval."""
-    if row is None or row.value is None:
-        return None
-    drawn = ends.bar(row.value)
-    if drawn is None or row.low is None or row.high is None:
-        return drawn
-    low, high = ends.at(row.low), ends.at(row.high)
-    return msgspec.structs.replace(drawn, range=(low, round(max(high - low, 0.5), 2)))
 
 
 def _leads_to(kind: str, cell: Cell, head: MetricBoard, system: str, known: frozenset[str]) -> str:
