@@ -27,7 +27,7 @@ from adjudge.judges import Context, chat, lexical, loops, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race, signs
+from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race
 from adjudge.scoring.dr3_eval import citing, published_facts, published_replies, sandbox
 from adjudge.scoring.gold import rules
 from adjudge.scoring.livedrbench import published
@@ -237,6 +237,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.templates.has_traces": templates.has_traces,
     "engine.rewards.templates.marks": lambda text: _all(templates.marks(text, ReportRules())),
     "scoring.text.seen.seen": seen.seen,
+    "scoring.text.integrity.copied": lambda text: integrity.copied(text, text[::2]),
     "scoring.text.integrity.echoed": lambda text: integrity.echoed(text, (text[::2],)),
     "scoring.text.integrity.echoing": lambda text: integrity.echoing((text,), text),
     "scoring.text.integrity.hidden_chars": integrity.hidden_chars,
@@ -245,9 +246,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.integrity.prose_words": integrity.prose_words,
     "scoring.text.integrity.signs_in": lambda text: integrity.signs_in(text, (text[::2],)),
     "scoring.text.integrity.words_of": integrity.words_of,
-    "scoring.deepresearch_bench.signs.signs_of": lambda text: signs.signs_of(
-        text, text[::2], (text[:100], text[-100:])
-    ),
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(
         marked_text.source_of(text),
         [marked_text.Mark(n, n + 30, "none", "1", "") for n in range(0, len(text), 100)],
@@ -266,7 +264,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(published_fact, published_criteria, published_race, published, published_replies, signs),
+    *(published_fact, published_criteria, published_race, published, published_replies),
     *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
     *(lexical, chat, loops, schema, extract, urls, flags, report, templates, passages, marked_text),
 )

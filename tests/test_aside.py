@@ -25,14 +25,14 @@ from tests.libraries import FILES, HEAVY
 ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.
 BESIDE_THE_LOOP = {
-    "engine/evaluation/evaluator.py": {"signs_in"},
+    "engine/evaluation/evaluator.py": {"length_of", "signs_in"},
     "engine/viewer/labelling.py": {"nearest"},
     "engine/rewards/rollout.py": {"flags_of"},
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
     "engine/viewer/pages/report.py": {"nearest"},
     "scoring/deepresearch_bench/fact.py": {"account", "cited"},
     "scoring/deepresearch_bench/fact_questions.py": {"near_addresses", "parse", "without_lists"},
-    "scoring/deepresearch_bench/race.py": {"clean_report", "signs_of"},
+    "scoring/deepresearch_bench/race.py": {"clean_report", "copied"},
     "scoring/dr3_eval/questions.py": {"chunks_for"},
     "scoring/dr3_eval/published_facts.py": {"best_passages", "found_sources"},
     "scoring/dr3_eval/sandbox.py": {"covered", "read_cited"},

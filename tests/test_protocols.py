@@ -48,7 +48,7 @@ COUNTS = {
         *("statements", "addresses", "distinct_pages", "echoes", "citations_per_statement"),
         *("marks", "disputed"),
     ),
-    "race": ("total", "injections", "hidden"),
+    "race": ("total",),
 }
 
 

@@ -20,6 +20,7 @@ from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.deepresearch_bench.race import (
+    COPIED,
     ArticleMarks,
     MarkedArticle,
     MarkedPair,
@@ -37,7 +38,6 @@ from adjudge.scoring.deepresearch_bench.race import (
     system_scores,
     total,
 )
-from adjudge.scoring.deepresearch_bench.signs import SIGNS
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
     CriteriaDraft,
@@ -109,8 +109,7 @@ async def run(protocol: Race, of: Case | None = None, judge: Any = opinion) -> t
 
 def marks(card: Scorecard) -> dict[str, float | None]:
     """The metrics that rest on the judge."""
-    signs = {metric.name for metric in SIGNS}
-    return {name: value for name, value in card.scores.items() if name not in signs}
+    return {name: value for name, value in card.scores.items() if name != COPIED.name}
 
 
 def near(card: Scorecard, **expected: float) -> None:

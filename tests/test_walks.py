@@ -26,18 +26,16 @@ REPEATED = {
 REPEATED_IN = {
     # The index of a snapshot is checked before a run begins, and read where pages are read, maybe on another machine.
     # A report's text is read when files are listed, and again when its turn comes.
-    # RACE has counts of its own; every report is looked at whatever its protocols are.
+    # Its words are counted, and looked at for what pleases a judge.
     "report": {
         "fetchers/urls:normalise_url",
         "fetchers/urls:page_key",
         "fetchers/urls:page_parts",
         "scoring/text/thoughts:parted",
-        "scoring/text/asked:_criteria",
-        "scoring/text/integrity:hidden_chars",
-        "scoring/text/integrity:injections",
+        "scoring/text/citation_marks:_literal",
+        "scoring/text/citation_marks:exact_url",
+        "scoring/text/integrity:prose_words",
         "scoring/text/integrity:words_of",
-        "scoring/text/seen:seen",
-        "scoring/text/seen:_unseen",
         "scoring/text/seen:_Page.__init__",
     },
     # Addresses are read from the marks; what is counted of them is found without what that reader knows.
@@ -51,12 +49,13 @@ REPEATED_IN = {
         "scoring/text/citation_marks:exact_url",
         "scoring/text/citations:url_key",
     },
-    # A flag of the rollout and a count of RACE: either may be there without the other.
+    # A flag of the rollout and a sign in every report: either may be there without the other.
     # What a reader does not see is taken from what the judge is shown, and flagged in what the rollout wrote. Flags
     # compare different words.
     "rollout": {
         "scoring/text/asked:_criteria",
         "scoring/text/integrity:injections",
+        "scoring/text/integrity:prose_words",
         "scoring/text/integrity:words_of",
         "scoring/text/seen:seen",
         "scoring/text/seen:_unseen",

@@ -29,7 +29,7 @@ from adjudge.fetchers.page import Page, PageSource, failed
 from adjudge.fetchers.urls import ByPage, NormalURL, site_of
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
 from adjudge.scoring.contract.answers import AnswerTally, told
-from adjudge.scoring.contract.case import Case, Report, Unread
+from adjudge.scoring.contract.case import Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import (
     MAX_REPORT_CHARS,
     PublishedCalls,
@@ -307,10 +307,9 @@ class _Readings:
     def __init__(self) -> None:
         self._read: dict[int, _Read] = {}
 
-    async def of(self, case: Case, report_limit: int) -> _Looks:
-        """The signs in the report of `case` and its length; none where nothing is to be judged or can be read."""
-        report = case.report
-        if case.rival is not None or own_doing(report, report_limit) is not None:
+    async def of(self, task: Task, report: Report | None, report_limit: int) -> _Looks:
+        """The signs in a `report` and its length; none where nothing is to be judged or can be read."""
+        if report is None or own_doing(report, report_limit) is not None:
             return {}, None
         known = self._read.get(id(report))
         if known is None:
@@ -321,7 +320,7 @@ class _Readings:
             if known.looks is None:
                 text = storable(report.text)
                 try:
-                    signs = await aside(signs_in, text, asked_of(case.task))
+                    signs = await aside(signs_in, text, asked_of(task))
                     known.looks = signs, await aside(length_of, text, report.citations)
                 except Unread:
                     known.looks = {}, None
@@ -455,8 +454,11 @@ class Evaluator:
     async def _made(self, pair: _Pair, tools: CaseTools) -> Scorecard:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
         made = await self.score(pair.case, pair.protocol, tools)
-        signs, length = await self._readings.of(pair.case, self.report_limit)
-        made = msgspec.structs.replace(made, signs=signs, length=length)
+        case, limit = pair.case, self.report_limit
+        signs, length = await self._readings.of(case.task, case.report, limit)
+        rival_signs, _ = await self._readings.of(case.task, case.rival, limit)
+        length = length if case.rival is None else None  # a report that meets many would count as often
+        made = msgspec.structs.replace(made, signs=signs, rival_signs=rival_signs, length=length)
         if pair.key is None or made.status != "scored" or not tools.rests_on_answers:
             return made
         return msgspec.structs.replace(made, key=pair.key.hex())

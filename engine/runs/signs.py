@@ -1,13 +1,15 @@
-"""How many of a system's reports do more to please a judge than they may, as scorecards pass."""
+"""How many of a system's reports do more to please a judge than they may, as scorecards pass or as they are stored."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from adjudge.engine.store.place import Place
+from adjudge.engine.store.scorecards import stored_signs
 from adjudge.scoring.contract.scorecard import Scorecard
 
-__all__ = ["LIMITS", "Signed", "SignedReports", "SignsOf", "added"]
+__all__ = ["LIMITS", "Signed", "SignedReports", "SignsOf", "added", "signs_so_far"]
 
 LIMITS = {"injections": 1.0, "hidden": 1.0, "criteria_echo": 0.5, "repeated": 0.25}
 """From which value on a sign of a report is told."""
@@ -25,19 +27,32 @@ SignsOf = dict[str, dict[str, Signed]]
 
 
 class SignedReports:
-    """Counts reports with signs, each once for a protocol, at the judge's first repeat."""
+    """Counts reports with signs at the judge's first repeat, once for each protocol, however often it was compared."""
 
     def __init__(self) -> None:
+        self._compared: set[tuple[str, str, str, int]] = set()
         self._reports: Counter[tuple[str, str]] = Counter()
         self._beyond: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def take(self, card: Scorecard) -> None:
-        """Count the report of `card`, if somebody has looked at it."""
-        if card.repeat or not card.signs:
+        """Count the report of `card`, and its rival's, if somebody has looked at them."""
+        if card.repeat == 0:
+            for system, signs in ((card.system, card.signs), (card.rival, card.rival_signs)):
+                self.add(card.protocol, system, card.task_id, card.sample, signs, bool(card.rival))
+
+    def add(
+        self, protocol: str, system: str, task: str, sample: int, signs: Mapping[str, float], compared: bool
+    ) -> None:
+        """Count a report with these `signs`; one that was `compared` may come again."""
+        report = protocol, system, task, sample
+        if not signs or report in self._compared:
             return
-        of = card.protocol, card.system
-        self._reports[of] += 1
-        self._beyond[of].update(name for name, least in LIMITS.items() if card.signs.get(name, 0.0) >= least)
+        if compared:
+            self._compared.add(report)
+        self._reports[report[:2]] += 1
+        self._beyond[report[:2]].update(
+            name for name, least in LIMITS.items() if signs.get(name, 0.0) >= least
+        )
 
     def result(self) -> SignsOf:
         """What was counted until now."""
@@ -46,6 +61,14 @@ class SignedReports:
             beyond = dict(sorted(self._beyond[protocol, system].items()))
             found.setdefault(protocol, {})[system] = Signed(count, beyond)
         return found
+
+
+def signs_so_far(place: Place, run: str) -> SignsOf:
+    """What is counted in the scorecards of `run` that the store at `place` holds by now. Raises StoreError."""
+    counted = SignedReports()
+    for one in stored_signs(place, run):
+        counted.add(*one)
+    return counted.result()
 
 
 def added(several: Iterable[SignsOf]) -> dict[tuple[str, str], Signed]:

@@ -105,10 +105,11 @@ class Rounds:
         for task, of_task in groupby(matches, key=lambda match: match.task):
             wanted = list(of_task)
             systems = {name for match in wanted for name in (match.a, match.b)}
-            reports = defaultdict(list)
+            reports: defaultdict[str, list[Report]] = defaultdict(list)
             for one in sorted(self._by_task[task], key=lambda one: one.sample):
-                if one.system in systems:
-                    reports[one.system].append(one.load())
+                if one.system in systems:  # numbered as comparisons are
+                    of_system = reports[one.system]
+                    of_system.append(msgspec.structs.replace(one.load(), sample=len(of_system)))
             for match in wanted:
                 own, rival = (_report(reports[name], match, name) for name in (match.a, match.b))
                 for repeat in range(repeats):
@@ -116,9 +117,9 @@ class Rounds:
 
 
 def _report(reports: Sequence[Report], match: _Match, system: str) -> Report:
-    """The system's report of this sample, or an empty one; numbered as the comparison is."""
+    """The system's report of this sample, or an empty one."""
     if match.sample < len(reports):
-        return msgspec.structs.replace(reports[match.sample], sample=match.sample)
+        return reports[match.sample]
     return Report(task_id=match.task, system=system, sample=match.sample, text="")
 
 

@@ -29,6 +29,7 @@ from adjudge.engine.runs.lengths import best_known
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
+from adjudge.engine.runs.signs import signs_so_far
 from adjudge.engine.runs.unread import joined
 from adjudge.engine.statistics.analysis import Samples, detail_of, noise_of, samples_of
 from adjudge.engine.statistics.comparisons import comparison_boards
@@ -124,7 +125,7 @@ def build_leaderboard(
     opened = [Run.open(run) for run in runs]
     if len({run.folder for run in opened}) < len(opened):
         raise UsageError("leaderboard: a run is named twice; name each run once")
-    records = [run.written for run in opened]
+    records = [_looked_at(run) for run in opened]
     statistics = statistics or Statistics()
     unfinished = []
     if len({bool(record.recorded) for record in records}) > 1 or any(record.due for record in records):
@@ -142,6 +143,13 @@ def build_leaderboard(
     board = leaderboard_of(records, scores, statistics, published, human, by, metrics, corrected)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
     return _provisional(msgspec.structs.replace(board, notes=(*chosen, *board.notes)), unfinished)
+
+
+def _looked_at(run: Run) -> RunRecord:
+    """The record of `run`; of one that has not finished, with the signs in the reports that are judged by now."""
+    if run.written.due is None:
+        return run.written
+    return msgspec.structs.replace(run.written, signs=signs_so_far(run.place, run.written.run))
 
 
 def leaderboard_so_far(record: RunRecord, scores: pa.Table, statistics: Statistics) -> Leaderboard:
@@ -181,11 +189,8 @@ def leaderboard_of(
     due, without = _due(every)
     integrity = integrity_of(scores, records)
     boards = [_with_people(_board(one, known, statistics), corrected) for one in due]
-    boards = [
-        _with_signs(board, integrity) if (board.protocol, board.metric) in known.ranking else board
-        for board in boards
-    ]
     unknown: list[str] = []
+    ranking = known.ranking
     if published:
         boards, unknown = _with_published(boards, published)
     if comparisons is not None:
@@ -193,6 +198,11 @@ def leaderboard_of(
             comparisons, records, known.judges_of, statistics.resamples, CONFIDENCE
         )
         boards, unknown = [*boards, *found], [*said, *unknown]
+        ranking |= {(one.protocol, one.metric) for one in headlines(found)}
+    boards = [
+        _with_signs(board, integrity) if (board.protocol, board.metric) in ranking else board
+        for board in boards
+    ]
     abouts = [record.config.board for record in records]
     groupings = tuple(
         _with_samples(one, due, boards, known.tasks) for one in _groupings(due, known, statistics, by)

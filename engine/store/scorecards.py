@@ -7,7 +7,7 @@ The scorecards of a run while they arrive: each part is read once, when it is ne
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -35,6 +35,7 @@ __all__ = [
     "referred_to",
     "run_cards",
     "score_table",
+    "stored_signs",
     "with_bounds",
 ]
 
@@ -88,6 +89,9 @@ class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, g
     """Where `card` is null: the `key` of the earliest row with the same scorecard."""
     written_at: Time
     """When the scorecard was made."""
+    signs: Annotated[str | None, pa.string()] = None
+    """What the report, and in a comparison then the rival's, does to please a judge, as a JSON list of values by name
+    (`[{"hidden": 0}]`); null where nobody has looked."""
 
 
 SCORECARDS = TableKind(
@@ -196,6 +200,9 @@ class ScorecardStore(Table[ScorecardRow]):
             verdicts=None if same_as else json_text(count_kinds(card.evidence)),
             same_as=same_as,
             written_at=at,
+            signs=json_text([card.signs, card.rival_signs][: 1 + bool(card.rival)])
+            if card.signs or card.rival_signs
+            else None,
         )
         self._parts.put(row, 200 + (0 if same_as else len(encoded)))
 
@@ -265,6 +272,29 @@ def with_bounds(scores: pa.Table) -> pa.Table:
                 filled = pc.if_else(unstated, default, scores[name])
                 scores = scores.set_column(scores.column_names.index(name), name, filled)
     return scores.select([*SCORE_COLUMNS, *([RIVAL] if RIVAL in scores.column_names else [])])
+
+
+class Signs(NamedTuple):
+    """The `signs` in a report, empty where nobody has looked; one that was `compared` may come again."""
+
+    protocol: str
+    system: str
+    task_id: str
+    sample: int
+    signs: dict[str, float]
+    compared: bool
+
+
+def stored_signs(place: Place, run: str) -> Iterator[Signs]:
+    """The signs in the reports of `run`, at the judge's first repeat."""
+    names = ["protocol", "system", "task_id", "sample", "repeat", RIVAL, "signs"]
+    decoder = msgspec.json.Decoder(list[dict[str, float]])
+    for table in _rows_of(place, run, names):
+        looked = table.filter(pc.and_(pc.is_valid(table["signs"]), pc.equal(table["repeat"], 0)))
+        columns = (looked[name].to_pylist() for name in names)
+        for protocol, system, task, sample, _, rival, said in zip(*columns, strict=True):
+            for of, signs in zip((system, rival), decoder.decode(said), strict=False):
+                yield Signs(protocol, of, task, sample, signs, rival is not None)
 
 
 def run_cards(place: Place, run: str) -> list[Scorecard]:

@@ -197,10 +197,10 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     is None. A scored card with a `reason` took the minimum by the report's own doing. `bounds` holds the metrics that
     are made of several parts or miss some; `bounds_of` answers for every one. `judgments` are the hex keys of all that
     was asked, `pages` the URLs of all that was read, in order of first use. `key` is a hex digest of all that decided
-    it, empty where a question has no answer or something else has a say, like a page, which may change. `signs` are
-    what the report does to please a judge (`signs_in` of `scoring/text/integrity.py`), whatever the protocol; empty
-    where nobody has looked, as `length` is None. `answers` are by question type what the judge said, and
-    how its replies ended.
+    it, empty where a question has no answer or something else has a say, like a page, which may change. `signs` and
+    `rival_signs` are what the report and the rival's do to please a judge (`signs_in` of `scoring/text/integrity.py`),
+    whatever the protocol; empty where nobody has looked, as `length` is None. `answers` are by question type what the
+    judge said, and how its replies ended.
     """
 
     protocol: str
@@ -220,6 +220,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     rival: str = ""
     key: str = ""
     signs: dict[str, float] = {}
+    rival_signs: dict[str, float] = {}
     length: Length | None = None
     answers: dict[str, Answers] = {}
 

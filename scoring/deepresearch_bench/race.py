@@ -46,7 +46,6 @@ from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Tools
 from adjudge.scoring.contract.reasons import Reason
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Metric, Missing, Outcome, Scorecard, Value
-from adjudge.scoring.deepresearch_bench.signs import SIGNS, signs_of
 from adjudge.scoring.deepresearch_bench.words import RACE
 from adjudge.scoring.deepresearch_bench.yardstick import (
     DIMENSIONS,
@@ -58,9 +57,9 @@ from adjudge.scoring.deepresearch_bench.yardstick import (
     yardstick,
 )
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.blocks import lines
 from adjudge.scoring.text.cleaning import clean_report, judge_clean
+from adjudge.scoring.text.integrity import copied
 
 MAX_CRITERIA = 80
 
@@ -316,6 +315,9 @@ Found = tuple[dict[str, Value], list[Evidence]]
 """Every metric of a report, and a line of evidence for each mark."""
 
 
+COPIED = Metric(name="reference_runs", scale=100, shown=False, kind="count")
+"""The share of the report's wording that is the reference report's; it ranks nobody."""
+
 _WITHOUT = " (the report to compare with); variant: pointwise and variant: vanilla need none"
 
 
@@ -433,7 +435,7 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Metric(name=f"{self._prefix}overall", scale=100, headline=True),
             *(Metric(name=f"{self._prefix}{name}", scale=100) for name in dimensions),
             Metric(name=f"{self._prefix}total", best=10, shown=False),
-            *(() if self.variant == "vanilla" else SIGNS),
+            *(() if self.variant == "vanilla" else (COPIED,)),
         )
 
     @property
@@ -500,10 +502,8 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
         else:
             marks = await ask(target_first=not self._reference_first)
         items = [_Item(*item, found) for item, found in zip(measure.items, marks, strict=True)]
-        criteria = tuple(storable(item.criterion.criterion) for item in items)
-        asked = (*asked_of(case.task), *criteria)
-        signs = await aside(signs_of, storable(case.report.text), reference, asked)
-        return signs | self._values(items, measure), [
+        share = await aside(copied, storable(case.report.text), reference)
+        return {COPIED.name: share} | self._values(items, measure), [
             mark_evidence(
                 item.criterion.named(item.dimension),
                 item.marks.target,

@@ -13,15 +13,10 @@ RACE = MetricWords(
         "instruction_following": f"How well the report does what the task asks for. {_OVER}",
         "readability": f"How clear and well ordered the report is. {_OVER}",
         "total": "The report's own weighted marks, without the reference.",
-        "injections": "Passages of the report that address the judge.",
-        "hidden": "Characters of the report that a reader does not see.",
-        "criteria_echo": "The share of the report that is its task and criteria, by runs of four words.",
         "reference_runs": "The runs of five words that the report shares with the reference report.",
     },
     units={
         "total": "marks from 0 to 10",
-        "hidden": "characters",
-        "criteria_echo": "share",
         "reference_runs": "share",
     },
 )

@@ -273,6 +273,11 @@ class Runs:
         return len(text) * _ECHO <= self._size and self.share(words_of(text)) >= _ECHO
 
 
+def copied(text: str, reference: str) -> float:
+    """The share of the wording of `text`, by its runs, that is that of a `reference` report."""
+    return Runs([reference]).share(words_of(text))
+
+
 _PAGE_WORDS = 40
 """A page of fewer words may be quoted whole."""
 
