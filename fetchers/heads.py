@@ -1,8 +1,8 @@
 """Heads of responses as browsers take them: what is wrong with their lines, and how long the body is.
 
 aiohttp's parser refuses a response for one odd line. Browsers leave the line out, and where the head says twice how
-long the body is they follow RFC 9112, 6.3: chunks before a length, and equal lengths are one. Lengths that differ are
-refused here as there.
+long the body is they follow RFC 9112, 6.3: chunks before a length, and equal lengths are one; what is no number is no
+length. Lengths that differ are refused here as there.
 """
 
 import asyncio
@@ -13,12 +13,15 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-_LARGEST = 256 << 10
+LARGEST_HEAD = 256 << 10
+"""Bytes; more than browsers take."""
 _END = re.compile(rb"\n\r?\n")
 _LINE_END = re.compile(
     rb"\n(?![ \t])"
 )  # what follows in a line that begins with a space belongs to the one before
+_STATUS = re.compile(rb"HTTP/(\d\.\d)[ \t]+(\d{3}\b.*)", re.I | re.S)
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_STRAY = re.compile(rb"\r(?!\Z)")
 _BEGINNING = b"HTTP/"
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)")
 
@@ -48,6 +51,9 @@ class _Handler(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         while self._held is not None:
+            if not self._held and not (data := data.lstrip(b"\r\n")):
+                self.start_timeout()
+                return
             searched = max(0, len(self._held) - 3)
             self._held += data
             end = _END.search(self._held, searched)
@@ -57,7 +63,9 @@ class _Handler(ResponseHandler):
                 self._hand_on(head)
                 if not data:
                     return
-            elif len(self._held) > _LARGEST or not _BEGINNING.startswith(self._held[: len(_BEGINNING)]):
+            elif len(self._held) > LARGEST_HEAD or not _BEGINNING.startswith(
+                self._held[: len(_BEGINNING)].upper()
+            ):
                 data, self._held = bytes(self._held), None
             else:
                 self.start_timeout()
@@ -79,12 +87,13 @@ class _Handler(ResponseHandler):
 def as_meant(head: bytes) -> bytes:
     """The `head` of a response, to its empty line, without what browsers pass over; itself if there is nothing."""
     status, *lines, empty, _ = _LINE_END.split(head)
+    status = _STATUS.sub(rb"HTTP/\1 \2", status)
     fields = []
     for line in lines:
         name, colon, value = line.partition(b":")
         name = name.rstrip(b" \t")
         if colon and _NAME.fullmatch(name):
-            fields.append((name.lower(), name + colon + value))
+            fields.append((name.lower(), name + colon + _STRAY.sub(b" ", value)))
     meant = b"\n".join((status, *(line for _, line in _one_length(fields)), empty, b""))
     return head if meant == head else meant
 
@@ -97,7 +106,9 @@ def _one_length(fields: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
             fields = _only(fields, b"transfer-encoding", b"Transfer-Encoding: chunked\r")
         return _only(fields, b"content-length", None)
     lengths = _values(fields, b"content-length")
-    if len(set(lengths)) == 1:
+    if lengths and not any(map(bytes.isdigit, lengths)):
+        fields = _only(fields, b"content-length", None)
+    elif len(set(lengths)) == 1:
         fields = _only(fields, b"content-length", b"Content-Length: %b\r" % lengths[0])
     return _only(fields, b"transfer-encoding", None)
 

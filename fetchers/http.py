@@ -24,7 +24,7 @@ from adjudge.fetchers.downloader import Download, Downloader
 from adjudge.fetchers.failures import Failure, LargeFile, boundary, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import PUBLIC_PORTS, Blocked, Guard, Others, Resolve
-from adjudge.fetchers.heads import Connector
+from adjudge.fetchers.heads import LARGEST_HEAD, Connector
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, PATIENCE_S, Limits, Timeouts
 from adjudge.fetchers.pace import Attempts, Turn, Turns
 from adjudge.fetchers.page import Fetcher, Page, PageReason, failed, kind_of, may_be_read, media_type
@@ -109,7 +109,7 @@ def _broken(why: str) -> Failure:
 _ALWAYS_THERE = normalise_url("http://example.com/")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.I)
-_MAX_HEADER = 64 << 10
+_BUFFER = 64 << 10
 _MAX_HEADERS = 2_000
 _MAX_COOKIES = 8 << 10
 _LARGE_FILES = 2  # at once, so that memory stays bounded
@@ -397,9 +397,9 @@ class HttpFetcher(Fetcher):
                 ),
                 auto_decompress=False,  # `receive` does it within the byte limit
                 cookie_jar=aiohttp.DummyCookieJar(),  # a page must not depend on which came before
-                read_bufsize=_MAX_HEADER,
-                max_line_size=_MAX_HEADER,
-                max_field_size=_MAX_HEADER,
+                read_bufsize=_BUFFER,
+                max_line_size=LARGEST_HEAD,
+                max_field_size=LARGEST_HEAD,
                 max_headers=_MAX_HEADERS,
                 trace_configs=[sent],
             )

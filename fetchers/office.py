@@ -92,29 +92,63 @@ def _word(body: bytes) -> Extraction:
     return _extraction(document.core_properties, _word_lines(document))
 
 
+# Of Word's markup: what may hold paragraphs, and what is not shown in its place.
+_HOLDERS = frozenset(("sdt", "sdtContent", "customXml", "ins", "moveTo"))
+_NOT_SHOWN = frozenset(("del", "moveFrom", "pPr", "sdtPr", "AlternateContent"))
+_NOTES = ("/footnotes", "/endnotes")
+
+
 def _word_lines(document: "Document") -> Iterator[str]:
-    """Paragraphs and tables in their order."""
+    """Paragraphs and tables in their order, then the notes."""
+    from docx.oxml import parse_xml
+
+    yield from _blocks(document.element.body, document)
+    for relation in document.part.rels.values():
+        if relation.reltype.endswith(_NOTES):
+            for note in parse_xml(relation.target_part.blob):
+                yield from _blocks(note, document)
+
+
+def _blocks(parent: Any, document: "Document") -> Iterator[str]:
+    """The paragraphs, tables and text boxes within an element."""
     from docx.table import Table
 
-    for block in document.iter_inner_content():
-        if isinstance(block, Table):
-            for row in block.rows:
-                cells = {
-                    id(cell._tc): cell for cell in row.cells
-                }  # a merged cell is given for each of its places
-                yield " | ".join(cell.text.strip() for cell in cells.values())
-        else:
-            yield _paragraph(block)
+    for block in parent:
+        name = _local(block)
+        if name == "p":
+            yield "".join(_pieces(block, []))
+            for box in block.iterdescendants("{*}txbxContent"):
+                if not any(_local(above) == "Fallback" for above in box.iterancestors()):
+                    yield from _blocks(box, document)
+        elif name == "tbl":
+            for row in Table(block, document).rows:
+                # A merged cell is given for each of its places.
+                cells = {id(cell._tc): cell for cell in row.cells}
+                yield " | ".join("\n".join(_blocks(cell._tc, document)).strip() for cell in cells.values())
+        elif name in _HOLDERS:
+            yield from _blocks(block, document)
 
 
-def _paragraph(paragraph: Any) -> str:
-    from docx.text.run import Run
+def _pieces(parent: Any, before: list[str]) -> list[str]:
+    """`before`, and the text of the runs and formulas within an element as they are shown."""
+    from docx.oxml.text.run import CT_R
+    from docx.text.font import Font
 
-    text = ""
-    for part in paragraph.iter_inner_content():
-        is_raised = isinstance(part, Run) and part.font.superscript
-        text += raised(text[-9:], part.text) if is_raised else part.text
-    return text
+    for node in parent:
+        if isinstance(node, CT_R):
+            font = Font(node)
+            if not font.hidden:
+                text = node.text
+                before.append(raised("".join(before[-9:])[-9:], text) if font.superscript else text)
+        elif _local(node) == "t":  # of a formula
+            before.append(node.text or "")
+        elif _local(node) not in _NOT_SHOWN:
+            _pieces(node, before)
+    return before
+
+
+def _local(node: Any) -> str:
+    return str(node.tag).rpartition("}")[2]
 
 
 def _powerpoint(body: bytes) -> Extraction:
@@ -125,7 +159,7 @@ def _powerpoint(body: bytes) -> Extraction:
 
 
 def _slides(slides: Any) -> Iterator[str]:
-    """Slide by slide: text, tables, and the speaker's notes."""
+    """Slide by slide: text, tables, charts, and the speaker's notes."""
     for number, slide in enumerate(slides, 1):
         yield f"Slide {number}"
         yield from _shapes(slide.shapes)
@@ -142,6 +176,18 @@ def _shapes(shapes: Any) -> Iterator[str]:
         elif shape.has_table:
             for row in shape.table.rows:
                 yield " | ".join(cell.text.strip() for cell in row.cells)
+        elif shape.has_chart:
+            yield from _chart(shape.chart)
+
+
+def _chart(chart: Any) -> Iterator[str]:
+    """The table behind a chart: its categories, then a line for each series."""
+    for plot in chart.plots:
+        yield " | ".join(["", *map(str, plot.categories)]).strip()
+        for series in plot.series:
+            yield " | ".join(
+                [series.name, *("" if value is None else f"{value:.12g}" for value in series.values)]
+            )
 
 
 def _excel(body: bytes) -> Extraction:
@@ -152,9 +198,11 @@ def _excel(body: bytes) -> Extraction:
 
 
 def _sheets(book: Any) -> Iterator[str]:
-    """Sheet by sheet, one line per row; of a formula, its last value."""
+    """Sheet by sheet that is shown, one line per row; of a formula, its last value."""
     cells = 0
     for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            continue
         yield f"Sheet {sheet.title}"
         for row in sheet.iter_rows():
             cells += len(row)

@@ -25,6 +25,8 @@ READ = {
     "chunks and a length": (["Content-Length: 5", "Transfer-Encoding: chunked"], CHUNKS),
     "chunks twice": (["Transfer-Encoding: chunked", "Transfer-Encoding: Chunked"], CHUNKS),
     "a line that goes on": ([LENGTH, "X-Long: one\r\n two", "X-Odd\r\n : three"], ARTICLE),
+    "a line that breaks off": ([LENGTH, "X-Odd: one\rX-More: two"], ARTICLE),
+    "a very long line": ([LENGTH, f"X-Long: {'a' * 100_000}"], ARTICLE),
     "an early hint": (["Link: </a.css>", "Odd", "", "HTTP/1.1 200 OK", "Odd", LENGTH], ARTICLE),
 }
 
@@ -45,6 +47,27 @@ async def test_odd_heads_are_read(lines: list[str], body: bytes) -> None:
         finally:
             await fetcher.close()
     assert [page.title for page in pages] == ["A plain article"] * 2, pages[0].detail
+
+
+@pytest.mark.parametrize("status", ["\r\nHTTP/1.1 200 OK", "http/1.1 200 OK", "HTTP/1.1  200 OK"])
+async def test_odd_status_lines_are_read(status: str) -> None:
+    async def odd(to: Exchange) -> None:
+        for piece in (status[:1], status[1:], f"\r\n{LENGTH}\r\n\r\n", ARTICLE.decode()):
+            await to.send(piece.encode())
+
+    with Server(otherwise=odd) as server:
+        fetcher = HttpFetcher(Limits(workers=1), allow=[server.address])
+        try:
+            page = await fetcher.read(server.url("/a"))
+        finally:
+            await fetcher.close()
+    assert page.title == "A plain article", page.detail
+
+
+@pytest.mark.parametrize("length", ["abc", "-1", "+5", ""])
+def test_lengths_that_are_no_numbers_are_none(length: str) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nX: y\r\n\r\n".encode()
+    assert as_meant(head) == b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n"
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])

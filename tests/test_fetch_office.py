@@ -72,6 +72,88 @@ def test_office_files_are_read_whatever_their_label(make: Callable[[], bytes], s
     assert extract(make(), label, "trafilatura").text == said
 
 
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+M = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+BOX = (
+    '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+    "<mc:{0}><w:txbxContent><w:p><w:r><w:t>{1}</w:t></w:r></w:p></w:txbxContent></mc:{0}></mc:AlternateContent>"
+)
+
+
+def word_of(markup: str) -> bytes:
+    from docx.oxml import parse_xml
+
+    document = docx.Document()
+    body = document.element.body
+    for node in reversed(parse_xml(f'<w:body xmlns:w="{W}" xmlns:m="{M}">{markup}</w:body>')):
+        body.insert(0, node)
+    return saved(document)
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("markup", "said"),
+    [
+        (f"<w:sdt><w:sdtContent><w:p>{run('in a control')}</w:p></w:sdtContent></w:sdt>", "in a control"),
+        (f"<w:p>{run('a ')}<w:sdt><w:sdtContent>{run('b')}</w:sdtContent></w:sdt></w:p>", "a b"),
+        (
+            f"<w:p>{run('sold ')}<w:ins>{run('twice')}</w:ins><w:del><w:r><w:delText>x</w:delText></w:r></w:del></w:p>",
+            "sold twice",
+        ),
+        (f"<w:p>{run('shown')}{run('not shown', '<w:vanish/>')}</w:p>", "shown"),
+        (f"<w:p>{run('So ')}<m:oMath><m:r><m:t>x=42</m:t></m:r></m:oMath></w:p>", "So x=42"),
+        (f"<w:p>{run('a')}<w:r>{BOX.format('Choice', 'in a box')}</w:r></w:p>", "a\nin a box"),
+        (f"<w:p>{run('a')}<w:r>{BOX.format('Fallback', 'in a box')}</w:r></w:p>", "a"),
+        (
+            f"<w:tbl><w:tr><w:tc><w:p>{run('outer')}</w:p><w:tbl><w:tr><w:tc><w:p>{run('inner')}</w:p></w:tc></w:tr></w:tbl>"
+            "<w:p/></w:tc></w:tr></w:tbl>",
+            "outer\ninner",
+        ),
+    ],
+)
+def test_word_files_are_read_as_they_are_shown(markup: str, said: str) -> None:
+    assert read_office(word_of(markup), "word").text == said
+
+
+def test_notes_of_word_files_are_read() -> None:
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.opc.packuri import PackURI
+    from docx.opc.part import Part
+
+    document = docx.Document()
+    document.add_paragraph("The house was sold.")
+    notes = f'<w:footnotes xmlns:w="{W}"><w:footnote w:id="2"><w:p>{run("In 1921.")}</w:p></w:footnote></w:footnotes>'
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    part = Part(PackURI("/word/footnotes.xml"), kind, notes.encode(), document.part.package)
+    document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
+    assert read_office(saved(document), "word").text == "The house was sold.\nIn 1921."
+
+
+def test_charts_are_read_as_tables() -> None:
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    slides = pptx.Presentation()
+    data = CategoryChartData()
+    data.categories = ["Orrin", "Tarn"]
+    data.add_series("Lamps", (41, 93.5))
+    shapes = slides.slides.add_slide(slides.slide_layouts[6]).shapes
+    shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, Inches(1), Inches(1), data)
+    assert read_office(saved(slides), "powerpoint").text == "Slide 1\n| Orrin | Tarn\nLamps | 41 | 93.5"
+
+
+def test_sheets_that_are_not_shown_are_left_out() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["shown"])
+    hidden = book.create_sheet("Hidden")
+    hidden.append(["not shown"])
+    hidden.sheet_state = "hidden"
+    assert read_office(saved(book), "excel").text == "Sheet Sheet\nshown"
+
+
 def test_title_is_that_of_the_properties() -> None:
     assert extract(word(), "", "trafilatura").title == "Salt of Orrin"
 
