@@ -25,8 +25,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Most redirects of one page; as many as browsers follow."""
     retries: int = 2
     """After the first attempt, and only for failures that may pass."""
-    retry_after: float = 30.0
-    """Longest wait that a site may ask for (Retry-After), in seconds; a page that is to wait longer fails at once."""
     workers: int | None = None
     """Extraction processes; None: one per core that this process may use, and for "fast" one more, which fills the
     gaps between such short pieces of work."""
@@ -35,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for name in ("in_flight", "per_host", "max_bytes", "max_pdf_bytes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
-        for name in ("delay", "redirects", "retries", "retry_after"):
+        for name in ("delay", "redirects", "retries"):
             if not 0 <= getattr(self, name) < inf:
                 raise ValueError(f"{name} must be finite and not negative")
         if self.workers is not None and self.workers < 1:
@@ -73,6 +71,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 PATIENCE_S = 60.0
 """Seconds for which a page that its site refuses for its load (429, or 503 with a Retry-After) is asked for again,
-slower each time. A site that refuses everything for so long is given up. Not without `retries`."""
+slower each time, and the longest wait that it may ask for (Retry-After). A site that refuses everything for so long is
+given up. Not without `retries`."""
 DEFAULT_LIMITS = Limits()
 DEFAULT_TIMEOUTS = Timeouts()

@@ -166,7 +166,7 @@ class _Site:
     def refused(self, began: float, wait: float | None) -> None:
         """Slow down, or give the site up. Requests sent before the last refusal was known are of one piece with it."""
         now = self.clock()
-        is_long = wait is not None and wait > self._limits.retry_after
+        is_long = wait is not None and wait > self._patience
         if began >= self._refused_at:
             self._refused_at = now
             self._refusals += 1
@@ -185,7 +185,7 @@ class _Site:
 
     def advised(self, wait: float | None) -> None:
         """Rest for `wait` seconds, unless that is longer than we wait."""
-        if wait is not None and wait <= self._limits.retry_after:
+        if wait is not None and wait <= self._patience:
             self._rests_until = max(self._rests_until, self.clock() + wait)
 
     def timed_out(self, began: float) -> None:
@@ -271,8 +271,8 @@ class Attempts:
         self.refusals += 1
         wait = min(_FIRST * 2.0**self.refusals, _LONGEST)
         self._waited += max(wait, failure.wait or 0.0)
-        late = self._waited > self._patience and self.refusals > self._limits.retries
-        if late or (failure.wait is not None and failure.wait > self._limits.retry_after):
+        asked = failure.wait is not None or self.refusals > self._limits.retries
+        if asked and self._waited > self._patience:
             raise failure
         return wait * uniform(0.5, 1.0)  # while the site rests
 

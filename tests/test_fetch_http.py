@@ -500,7 +500,7 @@ async def test_spoilt_answers_never_raise(make: Make) -> None:
         to.writer.close()
 
     with Server(otherwise=answer) as server:
-        limits = Limits(workers=1, per_host=32, retries=0, retry_after=0.0, redirects=2)
+        limits = Limits(workers=1, per_host=32, retries=0, redirects=2)
         fetcher = make(limits, Timeouts(connect=2.0, read=2.0, total=2.0), allow=names_of(server))
         pages = await asyncio.gather(*(fetcher.read(server.url(f"/{n}")) for n in range(300)))
     assert {page.reason for page in pages} >= {None, "page_gone", "network_unavailable"}

@@ -191,3 +191,19 @@ def test_rate_limit_headers(headers: dict[str, str], asked: float | None, advise
 def test_any_header_is_read(headers: dict[str, Any]) -> None:
     for wait in (wait_asked(headers, 0.0), wait_advised(headers, 0.0)):
         assert wait is None or wait >= 0
+
+
+def test_a_site_is_waited_for_as_long_as_our_patience_is() -> None:
+    found, _, took = read_all(window(5, 45.0, 45.0), 10)
+    assert found == [None] * 10
+    assert took < 60
+    found, _, took = read_all(window(5, 90.0, 90.0), 10)
+    assert found.count(None) == 5
+    assert took < 10
+
+
+@given(st.floats(0.0, 200.0))
+def test_whoever_refuses_for_good_is_waited_for_no_longer(wait: float) -> None:
+    found, _, took = read_all(lambda *_: refusal(wait), 5)
+    assert set(found) <= {"page_rate_limited", "page_deferred"}
+    assert took <= 75

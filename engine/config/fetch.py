@@ -87,8 +87,7 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def within(self, seconds: float) -> "FetchConfig":
         """This section for one who waits at most so many `seconds` for a site that wants fewer requests."""
-        limits = msgspec.structs.replace(self.limits, retry_after=min(self.limits.retry_after, seconds))
-        return msgspec.structs.replace(self, limits=limits, patience_s=min(self.patience_s, seconds))
+        return msgspec.structs.replace(self, patience_s=min(self.patience_s, seconds))
 
     @property
     def share(self) -> "Share | None":
