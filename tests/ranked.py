@@ -1,7 +1,9 @@
 """Made-up scores and their leaderboards, drawn at random."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -10,7 +12,7 @@ from adjudge.engine.runs.record import RunRecord, TaskRecord
 from adjudge.engine.statistics.build import leaderboard_of
 from adjudge.engine.statistics.placement import Statistics
 from adjudge.engine.store.scorecards import SCORE_TYPES
-from adjudge.scoring.contract.scorecard import Metric
+from adjudge.scoring.contract.scorecard import Metric, Scorecard
 from tests.made_record import made_record
 
 SYSTEMS = ("able", "baker", "charlie")
@@ -38,6 +40,34 @@ def record(tasks: int, **more: Any) -> RunRecord:
     return made_record(
         {"made": METRICS}, {str(task): TaskRecord("en", "") for task in range(tasks)}, list(SYSTEMS), **more
     )
+
+
+def board_of(
+    metrics: Iterable[Metric], cards: Mapping[str, Scorecard | None], task: TaskRecord | None = None
+) -> Leaderboard:
+    """The board of systems of which it knows one report each, or none, on one task."""
+    own, there = tuple(metrics), {system: card for system, card in cards.items() if card is not None}
+    name = next(iter(there.values())).protocol
+    rows = [
+        {
+            "protocol": name,
+            "system": system,
+            "task_id": "1",
+            "sample": 0,
+            "repeat": 0,
+            "metric": metric.name,
+            "value": card.scores[metric.name],
+            "status": "unscored" if card.scores[metric.name] is None else "scored",
+            "reason": card.reasons.get(metric.name),
+            **msgspec.structs.asdict(card.bounds_of(metric)),
+        }
+        for system, card in there.items()
+        for metric in own
+        if metric.name in card.scores
+    ]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(SCORE_TYPES.items())))
+    record = made_record({name: own}, {"1": task or TaskRecord("en", "")}, cards)
+    return leaderboard_of([record], table, Few())
 
 
 def scored(value: float) -> Row:

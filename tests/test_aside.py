@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.
 BESIDE_THE_LOOP = {
     "engine/evaluation/evaluator.py": {"length_of", "signs_in"},
-    "engine/viewer/labelling.py": {"nearest"},
+    "engine/viewer/labelling.py": {"marked_text", "nearest"},
     "engine/rewards/rollout.py": {"flags_of"},
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
     "engine/viewer/pages/report.py": {"nearest"},

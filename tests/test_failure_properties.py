@@ -11,7 +11,6 @@ from random import Random
 from typing import Any, get_args
 
 import msgspec
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,10 +19,7 @@ from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.reward import Value as RewardValue
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
-from adjudge.engine.runs.record import TaskRecord
 from adjudge.engine.runs.signs import LIMITS
-from adjudge.engine.statistics.build import leaderboard_of
-from adjudge.engine.store.scorecards import SCORE_TYPES
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Question, ScriptedJudge, numbered
@@ -49,9 +45,8 @@ from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.integrity import signs_in
 from tests.examples import shipped, tracked
 from tests.made_bench import made_bench
-from tests.made_record import made_record
 from tests.random_judge import drawn, random_judge
-from tests.ranked import Few
+from tests.ranked import board_of
 from tests.reference_dr3 import dr3_folder
 from tests.reference_livedr import livedr_folder, livedr_rows, predictions
 from tests.tools import DirectTools, page
@@ -165,6 +160,14 @@ def every() -> dict[str, Cases]:
 
 def test_properties_are_held_for_every_protocol() -> None:
     assert [name for name, cases in every().items() if not cases] == [], "give it an example"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_only_fact_reads_pages(name: str) -> None:
+    """As docs/failures.md says; other protocols compare addresses, or read what the task's gold holds."""
+    judge = random_judge(0)
+    read = [url for protocol, case in every()[name][:8] for url in cited_urls(protocol, case, judge)]
+    assert bool(read) == (name == "fact")
 
 
 of_any_protocol = st.sampled_from([*KINDS]).flatmap(lambda name: st.sampled_from(every()[name]))
@@ -546,8 +549,8 @@ def test_all_said_twice_pays_by_a_papers_rule_with_a_badge(name: str, data: st.D
     again = said_twice(case)
     cards = [asyncio.run(score_case(protocol, one, OnePlace(judge))) for one in (case, again)]
     for plain, other in ranked_by(protocol, case, cards):
-        assert plain is not None and other is not None
-        if other > plain + 1e-9:
+        assert (plain is None) == (other is None), "only for want of gold"
+        if plain is not None and other is not None and other > plain + 1e-9:
             told = signs_in(again.report.text, asked_of(again.task))
             assert name in COUNT_TWICE and told["repeated"] >= LIMITS["repeated"]
 
@@ -642,29 +645,12 @@ def ranked_by(
     protocol: ScoringProtocol, case: Case, cards: Sequence[Scorecard]
 ) -> list[tuple[float | None, ...]]:
     """The numbers by which a board ranks systems of which it knows one report each, for each metric that ranks."""
-    metrics = metrics_of(protocol, case)
-    systems = [f"system {number}" for number, _ in enumerate(cards)]
-    rows = [
-        {
-            "protocol": protocol.name,
-            "system": system,
-            "task_id": "1",
-            "sample": 0,
-            "repeat": 0,
-            "metric": metric.name,
-            "value": card.scores[metric.name],
-            "status": "unscored" if card.scores[metric.name] is None else "scored",
-            **msgspec.structs.asdict(card.bounds_of(metric)),
-        }
-        for system, card in zip(systems, cards, strict=True)
-        for metric in metrics
-    ]
-    record = made_record({protocol.name: tuple(metrics)}, {"1": TaskRecord("en", "")}, systems)
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(SCORE_TYPES.items())))
-    heads = [one for one in leaderboard_of([record], table, Few()).metrics if one.headline]
+    named = {f"system {number}": card for number, card in enumerate(cards)}
+    board = board_of(metrics_of(protocol, case), named)
+    heads = [one for one in board.metrics if one.headline]
     assert heads
     values = [{row.system: row.value for row in one.standings} for one in heads]
-    return [tuple(one[system] for system in systems) for one in values]
+    return [tuple(one[system] for system in named) for one in values]
 
 
 class OnePlace(DirectTools):
