@@ -224,7 +224,11 @@ class Trial:
         self._window = config.max_context
         self._seconds = 0.0
         self._loading = ""
+        self._most: int | None = None
+        self._window_by: Literal["", "max_context", "its list of models"] = ""
+        self._written = 0  # tokens of its reply
         self.served = ""
+        self.system = ""
         self.counted = 0  # tokens of its prompt, by the server
 
     async def verdict(self, timeout_s: float) -> Verdict:
@@ -339,6 +343,7 @@ class Trial:
         received = await self._server.send(body, retries, is_final=is_maybe_format)
         here, anywhere = room_in(received, budget, body)
         left = here or anywhere
+        self._most = anywhere or self._most
         if not self._requests.limits_tokens or left is None or left < form.least:
             return received
         body = self._requests.body(self._question, form, _PROBE_SEED, left, True)
@@ -364,9 +369,12 @@ class Trial:
         """The verdict on a chat completion."""
         config = self._config
         self.counted = found.usage.prompt_tokens
-        self.served = found.model
+        self._written = found.usage.completion_tokens
+        self.served, self.system = found.model, found.fingerprint
         own = [model for model in listed if _is_same(model.name, config.model)]
         self._window = window_of(listed, config)
+        if self._window is not None:
+            self._window_by = "max_context" if self._window == config.max_context else "its list of models"
         renamed = found.model != config.model and _is_same(found.model, config.model)
         if listed and not own and not renamed and len(listed) <= _CATALOGUE:
             names = ", ".join(model.name for model in listed)[:300]
@@ -410,6 +418,10 @@ class Trial:
             seconds=self._seconds,
             manner=None if self._config.free_text else self._requests.manner,
             served=self._server.redacted(self.served),
+            system=self._server.redacted(self.system),
+            window_by=self._window_by,
+            most_tokens=self._most,
+            tokens_per_s=self._written / self._seconds if self._written and self._seconds else None,
         )
 
     def _bad(self, trouble: Trouble, said: str) -> Verdict:
@@ -547,6 +559,7 @@ class OpenAIJudge:
         self._window = config.max_context
         self._most: int | None = None  # tokens of an answer, as the server has said
         self._served: set[str] = {config.model}  # the models that were said to answer, at most a few
+        self._system: str | None = ""  # what the server calls it; None once it has changed
         self._counts: set[int] = set()  # two of its counts of prompts, at most
 
     async def close(self) -> None:
@@ -560,7 +573,9 @@ class OpenAIJudge:
         if verdict.is_good:
             self._has_answered = True
             self._window = verdict.window
+            self._most = verdict.most_tokens or self._most
             self._note(trial.counted)
+            self._note_system(trial.system)
             self._served.add(trial.served)
             self._say_how(verdict.manner)
         return (verdict,)
@@ -639,10 +654,14 @@ class OpenAIJudge:
             body = self._requests.body(question, form, seed, budget, constrained)
             received = await self._server.send(body)
         if constrained and is_maybe_format(received):
-            received = await self._unconstrained(question, form, seed, budget, received)
+            refused = received
+            received = await self._unconstrained(question, form, seed, budget, refused)
+            constrained = received is refused
         if received.status in _OF_ONE and self._has_answered and (await self.probe())[0].is_good:
             return form, _refused_alone(received)
-        return form, self._reply(question, received, form, len(body))
+        is_bound = constrained and self._requests.manner.format not in _SHOWN
+        reply = self._reply(question, received, form, len(body))
+        return form, msgspec.structs.replace(reply, constrained=is_bound)
 
     async def _corrected(self, question: Question[A], form: Form, seed: int, first: Reply[A]) -> Reply[A]:
         """The reply to a question whose `first` reply cannot be read, once that is named."""
@@ -651,7 +670,8 @@ class OpenAIJudge:
         received = await self._server.send(body)
         if not received.is_good:
             return first
-        return corrected(first, self._reply(question, received, form, len(body)))
+        again = self._reply(question, received, form, len(body))
+        return corrected(first, msgspec.structs.replace(again, constrained=first.constrained))
 
     async def _unconstrained(
         self, question: Question[A], form: Form, seed: int, budget: int, received: Received
@@ -695,11 +715,13 @@ class OpenAIJudge:
         self._has_answered = True
         self._note(found.usage.prompt_tokens)
         self._name(found.model)
+        self._note_system(found.fingerprint)
         if (dropped := self._dropped(question, found, form, size)) is not None:
             return Reply(reason="context_overflow", text=dropped, usage=found.usage, seconds=received.seconds)
         text = without_mark(question, said_by(found, self._config.thinking), self._secret)
         ending, seconds = found.finish_reason, received.seconds
-        return read_reply(question, text, ending, found.usage, seconds, found.refusal, found.reasoning)
+        reply = read_reply(question, text, ending, found.usage, seconds, found.refusal, found.reasoning)
+        return msgspec.structs.replace(reply, served=found.model, system=found.fingerprint)
 
     def _name(self, served: str) -> None:
         """Warn, once for each, of answers by a model that is neither the one asked for nor the one that was tried.
@@ -726,6 +748,22 @@ class OpenAIJudge:
             other,
             self._config.model,
         )
+
+    def _note_system(self, system: str) -> None:
+        """Warn, once, of a server that calls its system otherwise than before."""
+        if not system or self._system is None:
+            return
+        if self._system and system != self._system:
+            before, after = map(self._server.redacted, (self._system, system))
+            _log.warning(
+                "%s: its system changed from %s to %s; the same question may be answered otherwise now",
+                self._server.where,
+                before,
+                after,
+            )
+            self._system = None
+        else:
+            self._system = system
 
     def _note(self, counted: int) -> None:
         """Remember a count of a prompt's tokens: a server that says the same of all prompts does not count."""

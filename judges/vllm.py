@@ -363,7 +363,8 @@ class _Ask(Generic[A]):
         found = await self._send(prompt, how)
         seconds = time.perf_counter() - started
         text = without_mark(self.question, found.text, self._secret)
-        return read_reply(self.question, text, found.finish_reason, self.usage, seconds)
+        reply = read_reply(self.question, text, found.finish_reason, self.usage, seconds)
+        return msgspec.structs.replace(reply, constrained=self.form.encoded is not None)
 
     async def expected(self, labels: Labels) -> Reply[A]:
         """The expected answer, from one token wherever the labels part."""

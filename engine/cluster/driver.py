@@ -34,6 +34,7 @@ from adjudge.engine.telemetry.logs import event
 from adjudge.engine.telemetry.metrics import Family, Metrics
 from adjudge.fetchers.flight import shared
 from adjudge.judges import JudgeIdentity
+from adjudge.judges.judgment import Verdict
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 
@@ -226,6 +227,11 @@ class Cluster:
     def is_waiting(self) -> bool:
         """Whether an evaluator waits for a judge to answer again."""
         return any(member.waits for member in self._roster.members.values())
+
+    @property
+    def probed(self) -> dict[str, tuple[Verdict, ...]]:
+        """What an evaluator found of every server that it tried, by the judge's name in the configuration."""
+        return {name: one for member in self._roster.members.values() for name, one in member.probed.items()}
 
     def measured(self) -> list[Family]:
         """All numbers, of this process and of evaluators; of dead ones, the last reported that still count."""

@@ -141,6 +141,7 @@ class EvaluatorActor:
             windows=self._windows,
             said=said,
             waits=self._gates.is_waiting,
+            probed=self._gates.probed,
             spent=self._gates.spent,
             failure=self._failure,
         ).encode()

@@ -25,6 +25,7 @@ from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.telemetry.metrics import Family
 from adjudge.judges import Judge, JudgeIdentity
 from adjudge.judges.errors import JudgeError
+from adjudge.judges.judgment import Verdict
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -110,7 +111,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     `progress` grows with everything that is answered, read or scored. `held` has, by the name of what has a limit,
     the number of the lease and its share of the requests in flight. `measured` is all its metrics, in some of its
     deliveries. `windows` are the most tokens that its judges take, by name, once that is known. `said` are lines for
-    the user; one that `waits` for a judge need not make progress.
+    the user; one that `waits` for a judge need not make progress. `probed` is what was found of each judge.
     """
 
     finished: list[int] = []
@@ -122,6 +123,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     windows: dict[str, int] = {}
     said: list[str] = []
     waits: bool = False
+    probed: dict[str, tuple[Verdict, ...]] = {}
     spent: Spent = Spent()
     failure: Failure | None = None
 

@@ -17,6 +17,7 @@ from adjudge.engine.evaluation.gate import Patience
 from adjudge.engine.evaluation.memory import ONE_HEAP
 from adjudge.engine.telemetry.logs import current, form
 from adjudge.engine.telemetry.metrics import Family, added
+from adjudge.judges.judgment import Verdict
 
 
 class Member(Remote):
@@ -34,6 +35,7 @@ class Member(Remote):
         self.counts = Counts()
         self.spent = Spent()
         self.waits = False
+        self.probed: dict[str, tuple[Verdict, ...]] = {}
         self.measured: list[Family] = []
         self.progress = 0
         self.windows: set[str] = set()
@@ -54,6 +56,7 @@ class Member(Remote):
         self.counts = delivery.counts
         self.spent = delivery.spent
         self.waits = delivery.waits
+        self.probed = delivery.probed or self.probed
         self.measured = delivery.measured or self.measured
         if delivery.progress != self.progress or idle:
             self.progress = delivery.progress

@@ -184,10 +184,13 @@ async def _judge(
     if not verdict.is_good:
         said, _, fix = verdict.line.rpartition("; ")
         return Finding(what=name, good=False, found=said, fix=fix), None
-    window = "" if verdict.window is None else f", window of {verdict.window:,} tokens"
+    by = f" by {verdict.window_by}" if verdict.window_by else ""
+    window = "" if verdict.window is None else f", window of {verdict.window:,} tokens{by}"
+    most = "" if verdict.most_tokens is None else f", at most {verdict.most_tokens:,} tokens an answer"
+    speed = "" if verdict.tokens_per_s is None else f" ({verdict.tokens_per_s:,.0f} tokens per second)"
     manner = "" if verdict.manner is None else f"; asked by {verdict.manner.said}"
     served = "" if verdict.served in ("", settings.model) else f"; it calls the model {verdict.served}"
-    said = f"{verdict.where} answered in {verdict.seconds:.2f} s{window}{manner}{served}"
+    said = f"{verdict.where} answered in {verdict.seconds:.2f} s{speed}{window}{most}{manner}{served}"
     return Finding(what=name, good=True, found=said), verdict.window
 
 

@@ -46,6 +46,7 @@ from adjudge.engine.telemetry.http import metrics_served
 from adjudge.engine.telemetry.logs import about, event
 from adjudge.engine.telemetry.metrics import note, page
 from adjudge.judges.errors import JudgeError
+from adjudge.judges.judgment import Verdict
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -149,7 +150,9 @@ async def evaluate_async(
         counts = evaluator.counts
         event(_log, "run ended", scorecards=made, unscored=unscored, **msgspec.structs.asdict(counts))
         stopped = course.stopped()
-        record = ledger.close(folder.record, counts, stopped)
+        record = ledger.close(
+            folder.record, counts, stopped, {} if gauge.source is None else gauge.source.probed
+        )
         give_back()  # what judging took: the leaderboard takes as much again
         scores = await asyncio.to_thread(score_table, place, run)
         board = await asyncio.to_thread(
@@ -208,7 +211,13 @@ class _Ledger:
             self._lengths.take,
         ]
 
-    def close(self, record: RunRecord, counts: Counts, stopped: Resolution | None) -> RunRecord:
+    def close(
+        self,
+        record: RunRecord,
+        counts: Counts,
+        stopped: Resolution | None,
+        probed: dict[str, tuple[Verdict, ...]],
+    ) -> RunRecord:
         """The record of the run, which has finished."""
         return msgspec.structs.replace(
             record,
@@ -226,6 +235,7 @@ class _Ledger:
             from_store=counts.from_store,
             from_judge=counts.from_judge,
             stopped=stopped,
+            probed=probed,
         )
 
 
@@ -236,6 +246,8 @@ class _Spender(Protocol):
     def spent(self) -> Spent: ...
     @property
     def is_waiting(self) -> bool: ...
+    @property
+    def probed(self) -> dict[str, tuple[Verdict, ...]]: ...
 
 
 class _Gauge:

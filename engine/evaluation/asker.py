@@ -221,6 +221,9 @@ class Asker:
             judge=self.judge.identity.fingerprint,
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
+            served=reply.served,
+            system=reply.system,
+            constrained=reply.constrained,
         )
         self.metrics.answered(question, judgment, time.perf_counter() - started)
         if self._spans is not None and reply is not NOT_ASKED:
@@ -286,6 +289,9 @@ class Remembered:
             finish_reason=judgment.finish_reason,
             usage=judgment.usage,
             seconds=judgment.seconds,
+            served=judgment.served,
+            system=judgment.system,
+            constrained=judgment.constrained,
         )
 
     async def close(self) -> None:

@@ -205,6 +205,7 @@ class _Trust:
         self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
     ) -> None:
         self.window: int | None = None
+        self.found: tuple[Verdict, ...] = ()  # by the last probe that some server passed
         self.check = check
         self._name = judge.identity.name
         self._judge = judge
@@ -228,6 +229,7 @@ class _Trust:
         if (refused := refusal(verdicts)) is not None:
             return refused
         good = [verdict for verdict in verdicts if verdict.is_good]
+        self.found = tuple(verdicts)
         self.window = min((one.window for one in good if one.window is not None), default=None)
         bad = {verdict.where: verdict.line for verdict in verdicts if not verdict.is_good}
         for where in bad.keys() - self._left_out:
@@ -567,7 +569,7 @@ class RunGates:
         self._seats = config.resolved.bench.seats
         self._say = say
         self._budget = Budget(config)
-        self._trusts: list[RunTrust] = []
+        self._trusts: list[tuple[str, RunTrust]] = []
 
     def before(self, judge: Judge, name: str, limit: Limit | None) -> Gate:
         """The gate before `judge`; a server or an engine is tried before it is asked."""
@@ -576,7 +578,7 @@ class RunGates:
             patience = self._patience or _patience_of(self._seats[name].config)
             check = None if self._check is None else partial(self._check, name)
             trust = RunTrust(judge, patience, self._say, check)
-            self._trusts.append(trust)
+            self._trusts.append((name, trust))
         return Gate(judge, limit=limit, trust=trust, budget=self._budget)
 
     @property
@@ -587,7 +589,15 @@ class RunGates:
     @property
     def is_waiting(self) -> bool:
         """Whether questions wait for a judge to answer again."""
-        return any(trust.is_waiting for trust in self._trusts)
+        return any(trust.is_waiting for _, trust in self._trusts)
+
+    @property
+    def probed(self) -> dict[str, tuple[Verdict, ...]]:
+        """What the probe found of every server that was tried, by the judge's name in the configuration."""
+        found: dict[str, tuple[Verdict, ...]] = {}
+        for name, trust in self._trusts:
+            found[name] = (*found.get(name, ()), *trust.found)
+        return {name: verdicts for name, verdicts in found.items() if verdicts}
 
 
 class RewardGates:

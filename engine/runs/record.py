@@ -23,6 +23,7 @@ from adjudge.engine.runs.signs import SignsOf
 from adjudge.engine.runs.unread import Unread
 from adjudge.fetchers.files import write_whole
 from adjudge.judges import JudgeIdentity, Usage
+from adjudge.judges.judgment import Verdict
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
@@ -409,7 +410,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     `lengths` by system how long reports are.
     `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
     file would have held its gold, `constant` what the judge said every time.
-    `answers` are by protocol and question type what the judges said, and how their replies ended.
+    `answers` are by protocol and question type what the judges said, and how their replies ended,
+    `probed` by a judge's name what was found of its servers before the first question.
     `revisions` are the commits that were read of data sets of the Hub, by address; `commit` is that of the checkout
     which the run was started in, with `-dirty` behind it where files were changed, "" outside one.
     `recorded` is the benchmark whose recorded results these are, "" for a run that asked a judge itself.
@@ -451,6 +453,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[Unread, ...] = ()
     constant: dict[str, Constant] = {}
     answers: AnswersOf = {}
+    probed: dict[str, tuple[Verdict, ...]] = {}
     lacking: dict[str, str] = {}
     recorded: str = ""
     revisions: dict[str, str] = {}

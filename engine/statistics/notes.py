@@ -210,6 +210,7 @@ def _judging(records: Sequence[RunRecord]) -> Iterator[str]:
                 f"differ in what is asked, or the judge says the same to everything; {_TESTS}"
             )
         yield from _answering(record)
+        yield from _changing_judges(record)
 
 
 def _answering(record: RunRecord) -> Iterator[str]:
@@ -223,6 +224,29 @@ def _answering(record: RunRecord) -> Iterator[str]:
                 yield f"{what}: all {one.choices:,} answers are the same ({next(iter(one.said))}); {_TESTS}"
             elif one.pairs >= LEAST and one.equal == one.pairs:
                 yield f"{what}: both texts get the same mark every time ({one.pairs:,} times); {_TESTS}"
+
+
+def _changing_judges(record: RunRecord) -> Iterator[str]:
+    """Protocols that were judged by more models than the run has judges, or by a server that changed meanwhile."""
+    for protocol, types in record.answers.items():
+        models: Counter[str] = Counter()
+        systems: Counter[str] = Counter()
+        for one in types.values():
+            models.update(one.models)
+            systems.update(one.systems)
+        judges = len(record.judging.all_of(protocol))
+        if len(models) > judges:
+            yield (
+                f"{protocol}: answers come from {len(models)} models ({_shares(models)}): scores of different judges "
+                "do not compare; strict_identity: true ends such a run"
+            )
+        elif len(systems) > judges:
+            yield f"{protocol}: the judge's server called its system by {len(systems)} names ({_shares(systems)})"
+
+
+def _shares(counts: Counter[str]) -> str:
+    shown = [f"{name[:60] or 'others'} {count / counts.total():.0%}" for name, count in counts.most_common(3)]
+    return ", ".join([*shown, *(["..."] if len(counts) > len(shown) else [])])
 
 
 def _costing(records: Sequence[RunRecord]) -> Iterator[str]:

@@ -53,6 +53,12 @@ class JudgmentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The version of adjudge that asked."""
     written_at: Time
     """When the answer came."""
+    served: Annotated[str | None, NAMES] = None
+    """The model that answered, as its server calls it; null where it does not say, and in older rows."""
+    system: Annotated[str | None, NAMES] = None
+    """The server's word for its system (`system_fingerprint`); null where it does not say, and in older rows."""
+    constrained: Annotated[bool | None, pa.bool_()] = None
+    """Whether a schema did bind the reply; null where that is not known, and in older rows."""
 
 
 JUDGMENTS = TableKind(
@@ -122,6 +128,9 @@ class JudgmentStore(Table[JudgmentRow]):
             judge=judgment.judge,
             engine=judgment.engine,
             written_at=judgment.written_at,
+            served=judgment.served or None,
+            system=judgment.system or None,
+            constrained=judgment.constrained,
         )
         self._parts.put(row, 300 + len(judgment.text) + len(answer or ""))
 
@@ -146,6 +155,9 @@ def _judgment(row: JudgmentRow, question: Question[A]) -> Judgment[A]:
         judge=row.judge,
         engine=row.engine,
         written_at=row.written_at,
+        served=row.served or "",
+        system=row.system or "",
+        constrained=row.constrained,
     )
 
 

@@ -4,7 +4,7 @@ Only what an answer chooses among a few is counted (words, yes or no, marks, poi
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
@@ -29,7 +29,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     `said` counts each choice: an answer about twenty criteria makes twenty. A number is as it was given; one of the
     options that the question itself allows is "fewest", "between" or "most" of them. Where two texts are marked side by
     side, the one shown `first` was ahead, or the `second`, or both were `equal`. Of the `questions`, `cut` reached a
-    limit of tokens at least once, `looped` ended in repetition, and `unscored` have no answer.
+    limit of tokens at least once, `looped` ended in repetition, and `unscored` have no answer. `models` and `systems`
+    count them by what answered, as servers call it.
     """
 
     words: str = ""
@@ -41,6 +42,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     cut: int = 0
     looped: int = 0
     unscored: int = 0
+    models: dict[str, int] = {}
+    systems: dict[str, int] = {}
 
     @property
     def choices(self) -> int:
@@ -65,6 +68,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
 
 _COUNTS = ("questions", "first", "second", "equal", "cut", "looped", "unscored")
+_SHARES = ("said", "models", "systems")
+_MOST_KEPT = 1_000  # different values of one share: a server may call itself otherwise in every reply
 
 
 class AnswerTally:
@@ -72,27 +77,28 @@ class AnswerTally:
 
     def __init__(self) -> None:
         self._words: dict[str, str] = {}
-        self._said: dict[str, Counter[str]] = {}
-        self._counts: dict[str, Counter[str]] = {}
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._shares: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, question: str, more: Answers) -> None:
         """Count `more` answers to a question type."""
-        if question not in self._words:
-            self._words[question], self._said[question], self._counts[question] = (
-                more.words,
-                Counter(),
-                Counter(),
-            )
-        self._said[question].update(more.said)
-        counts = self._counts[question]
+        self._words.setdefault(question, more.words)
         for name in _COUNTS:
-            counts[name] += getattr(more, name)
+            self._counts[question][name] += getattr(more, name)
+        for name in _SHARES:
+            kept = self._shares[question, name]
+            for value, count in getattr(more, name).items():
+                kept[value if value in kept or len(kept) < _MOST_KEPT else ""] += count
 
     def result(self) -> dict[str, Answers]:
         """What was counted until now."""
         return {
-            name: Answers(words=words, said=dict(sorted(self._said[name].items())), **self._counts[name])
-            for name, words in sorted(self._words.items())
+            question: msgspec.structs.replace(
+                Answers(words=words),
+                **self._counts[question],
+                **{name: dict(sorted(self._shares[question, name].items())) for name in _SHARES},
+            )
+            for question, words in sorted(self._words.items())
         }
 
 
@@ -111,6 +117,8 @@ def told(question: Question[A], judgment: Judgment[A]) -> Answers:
         cut=int(not looped and (judgment.reason == "answer_truncated" or ending.startswith("length"))),
         looped=int(looped),
         unscored=int(answer is None),
+        models={judgment.served: 1} if judgment.served else {},
+        systems={judgment.system: 1} if judgment.system else {},
     )
 
 
