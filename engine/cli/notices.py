@@ -10,7 +10,7 @@ from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import provisional
 from adjudge.engine.tables.cells import bracketed
-from adjudge.engine.tables.sections import answers_table, unread_table
+from adjudge.engine.tables.sections import answers_table, overrides_table, unread_table
 from adjudge.engine.tables.standings import of_board, rankings
 from adjudge.engine.tables.table import Column, Table
 from adjudge.engine.tables.terminal import Terminal
@@ -66,6 +66,8 @@ def print_leaderboard(board: Leaderboard, page: Path | None) -> None:
             console.print(f"{name} and published: {metric.published_agreement.line}", markup=False)
     if (answers := answers_table(board)) is not None:
         print_table(answers)
+    if (overrides := overrides_table(board)) is not None:
+        print_table(overrides, overrides.note)
     for note in board.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     if page is not None:

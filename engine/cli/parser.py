@@ -366,6 +366,14 @@ def _people(commands: Commands) -> None:
         metavar="SHARE",
         help="share of the sample that every rater labels (default 0.2)",
     )
+    add(
+        "--edit",
+        nargs="?",
+        const="",
+        metavar="WORDS",
+        help="show the judge's verdicts (those with WORDS in statement, page, system or task) and override them, "
+        "each with a reason",
+    )
     add("--port", type=port, default=8302, metavar="N", help="0 for any free port")
 
     summary = "measure how far a run's judge agrees with people or with another judge"

@@ -4,6 +4,7 @@ import argparse
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.errors import UsageError
 from adjudge.engine.viewer.labelling import label, write_sheet
 from adjudge.judges.plural import plural
 
@@ -11,6 +12,10 @@ from adjudge.judges.plural import plural
 def run(options: argparse.Namespace) -> int:
     """Serve the page to label verdicts on until interrupted, or write a table of them."""
     if options.out.endswith(".csv"):
+        if options.edit is not None:
+            raise UsageError(
+                "edit: overrides are not written to a table; name another file than .csv with --out"
+            )
         number = write_sheet(options.run_folder, options.out, options.sample, options.rater)
         print_result(options, {"out": options.out, "items": number}, _print_sheet)
     else:
@@ -21,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
             options.rater,
             options.overlap,
             options.port,
+            options.edit,
             options.json,
         )
     return DONE

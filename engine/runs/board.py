@@ -32,6 +32,7 @@ __all__ = [
     "LeftOut",
     "MetricBoard",
     "Noise",
+    "Override",
     "Pair",
     "Provenance",
     "RankShare",
@@ -177,6 +178,20 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
         "corrected figures estimate people's mean scores; they hold if the rated tasks were drawn at random"
     )
     notes: tuple[str, ...] = ()
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict of the judge that a person overrode: `people` is what it should be, and `reason` why."""
+
+    protocol: str
+    system: str
+    task_id: str
+    what: str
+    url: str
+    judge: str
+    people: str
+    rater: str
+    reason: str
 
 
 AXES = ("seconds", "cost", "tokens", "tokens_written", "words")
@@ -345,8 +360,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     of `n_total`, and have no bounds. `standard_error` is that of the resampled means, `deviation` the standard
     deviation of the system's totals over its samples, else over the judge's repeats, None for a single run. `spread` is
     that of a count or resource over the tasks that state it. `corrected` is the mean corrected by people's scores of
-    some tasks. `signs` are those of the system's reports, beside the metric
-    that ranks.
+    some tasks, `edited` the value with the verdicts that people overrode. `signs` are those of the system's reports,
+    beside the metric that ranks.
     """
 
     system: str
@@ -372,6 +387,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     deviation: float | None = None
     spread: float | None = None
     signs: tuple[Sign, ...] = ()
+    edited: float | None = None
 
     @property
     def open(self) -> bool:
@@ -493,7 +509,8 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     the order of the configuration, metrics in that in which these declare them. `groupings` holds all metrics `by` the
     attribute that was asked for, and the headline metrics by every attribute that tells tasks apart. `provisional` says
     of each run that has not finished how far it is. `about` is what the configuration says of the leaderboard, and
-    `systems` what it says of those on it. `tasks` has the attributes of tasks by which there are groups.
+    `systems` what it says of those on it. `tasks` has the attributes of tasks by which there are groups, `overrides`
+    the verdicts that people overrode.
     """
 
     runs: tuple[str, ...]
@@ -514,3 +531,4 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     about: BoardConfig = BoardConfig()
     systems: dict[str, SystemConfig] = {}
     tasks: dict[str, dict[str, str]] = {}
+    overrides: tuple[Override, ...] = ()

@@ -25,6 +25,7 @@ __all__ = [
     "labelled_cards",
     "read_labels",
     "read_rows",
+    "sampled_labels",
     "stratum_sizes",
 ]
 
@@ -117,7 +118,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     An item is named by its `item`, as `adjudge label` names it, or by `task_id`, `system` and `what`, as the evidence
     of the report words it (`adjudge show`). `label` is one of the labels of the item's kind; for an item named by its
     words, it is a word of the judge's verdicts or the points of a rubric. `url`, `protocol` and `sample` are needed
-    only where `what` alone fits several verdicts.
+    only where `what` alone fits several verdicts. A label with a `verdict` overrides this one of the judge, which its
+    rater saw; the `note` then says why.
     """
 
     item: str = ""
@@ -131,6 +133,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sample: int = 0
     note: str = ""
     skipped: bool = False
+    verdict: str = ""
 
     def __post_init__(self) -> None:
         if not self.item:
@@ -170,6 +173,11 @@ def read_rows(file: Path, kind: type[T], one: str) -> list[T]:
         except msgspec.ValidationError as error:
             raise UsageError(f"{one}s: {file}, {one} {number}: {error}") from error
     return found
+
+
+def sampled_labels(file: Path) -> list[Label]:
+    """The labels in `file` that were given without sight of the judge's verdict. Raises UsageError."""
+    return [label for label in read_labels(file) if not label.verdict]
 
 
 def standing_labels(labels: Iterable[Label]) -> list[Label]:

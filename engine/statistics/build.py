@@ -34,6 +34,7 @@ from adjudge.engine.runs.unread import joined
 from adjudge.engine.statistics.analysis import Samples, detail_of, noise_of, samples_of
 from adjudge.engine.statistics.comparisons import comparison_boards
 from adjudge.engine.statistics.corrections import corrections, item_corrections
+from adjudge.engine.statistics.edits import NO_EDITS, Edits, edits_of, with_edits
 from adjudge.engine.statistics.integrity import Integrity, integrity_of
 from adjudge.engine.statistics.notes import notes_on
 from adjudge.engine.statistics.placement import (
@@ -140,7 +141,8 @@ def build_leaderboard(
     records, scores = chosen_runs(select, records, scores)
     chosen_of = list(zip(opened, records, strict=True))
     corrected = [] if labels is None else item_corrections(chosen_of, labels)
-    board = leaderboard_of(records, scores, statistics, published, human, by, metrics, corrected)
+    edits = NO_EDITS if labels is None else edits_of(chosen_of, labels)
+    board = leaderboard_of(records, scores, statistics, published, human, by, metrics, corrected, edits)
     chosen = (f"chosen for this leaderboard: {select.words}",) if select.words else ()
     return _provisional(msgspec.structs.replace(board, notes=(*chosen, *board.notes)), unfinished)
 
@@ -171,13 +173,15 @@ def leaderboard_of(
     by: str = "",
     metrics: Sequence[str] = (),
     corrected: Sequence[Correction] = (),
+    edits: Edits = NO_EDITS,
 ) -> Leaderboard:
     """The leaderboard of the runs in `records`, whose score rows, one after the other, are `scores`.
 
     `published` figures are set beside the metrics they name. The ratings in the file `human` give corrected means and
-    differences beside the judge's, in the place of `corrected` ones. All metrics are grouped `by` this attribute
-    of tasks, the headline ones by every attribute. `metrics` are shown instead of the protocols' own choice. Raises
-    UsageError if no published figure is for a metric of these runs, and for an unknown attribute or metric.
+    differences beside the judge's, in the place of `corrected` ones; `edits` are verdicts that people overrode.
+    All metrics are grouped `by` this attribute of tasks, the headline ones by every attribute. `metrics` are shown
+    instead of the protocols' own choice. Raises UsageError if no published figure is for a metric of these runs, and
+    for an unknown attribute or metric.
     """
     comparisons, scores = compared(scores), alone(scores)
     known, rows = _Known.of(records, scores), metric_rows(scores)
@@ -188,7 +192,9 @@ def leaderboard_of(
     every = list(measured(rows, known.metrics, among, known.judges_of))
     due, without = _due(every)
     integrity = integrity_of(scores, records)
-    boards = [_with_people(_board(one, known, statistics), corrected) for one in due]
+    boards = [
+        with_edits(_with_people(_board(one, known, statistics), corrected), edits.changes) for one in due
+    ]
     unknown: list[str] = []
     ranking = known.ranking
     if published:
@@ -211,7 +217,7 @@ def leaderboard_of(
         runs=tuple(record.run for record in records),
         answers=together(record.answers for record in records),
         unread=joined([one for record in records for one in record.unread]),
-        notes=(*notes_on(records, boards, corrected), *integrity.notes, *without, *unknown),
+        notes=(*notes_on(records, boards, corrected), *edits.notes, *integrity.notes, *without, *unknown),
         confidence=CONFIDENCE,
         resamples=statistics.resamples,
         seed=known.seed,
@@ -229,6 +235,7 @@ def leaderboard_of(
             for name, task in known.tasks.items()
             if groupings
         },
+        overrides=edits.overrides,
     )
 
 

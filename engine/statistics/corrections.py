@@ -22,7 +22,7 @@ import numpy.typing as npt
 from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Corrected, CorrectedDifference, Correction
-from adjudge.engine.runs.items import Item, Stratum, read_labels
+from adjudge.engine.runs.items import Item, Stratum, sampled_labels
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, figure
@@ -47,6 +47,7 @@ __all__ = [
     "mean_rating",
     "rating_array",
     "read_ratings",
+    "report_of",
 ]
 
 _NOT_LETTERS = re.compile(r"[^a-z]+")
@@ -247,7 +248,7 @@ BASIS = (
 _SAME = 1e-9
 
 
-class _Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True):
     """An item in one report: what its value adds to the report's."""
 
     stratum: Stratum
@@ -257,14 +258,14 @@ class _Part(msgspec.Struct, frozen=True):
     ends: tuple[float, float]
 
 
-class _Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True):
     """A report's value by the judge, and its items."""
 
     value: float
-    parts: list[_Part]
+    parts: list[Part]
 
 
-_Reports = dict[str, dict[str, list[_Report]]]
+_Reports = dict[str, dict[str, list[Report]]]
 """The reports of a metric, by system and task."""
 
 
@@ -275,7 +276,7 @@ def item_corrections(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) ->
     that cannot be read, StoreError.
     """
     labels: dict[str, list[str]] = defaultdict(list)
-    for label in read_labels(Path(file)):
+    for label in sampled_labels(Path(file)):
         labels[label.item].append(label.label.strip().casefold())
     metrics: dict[Name, _Reports] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     other: set[Name] = set()
@@ -290,7 +291,7 @@ def item_corrections(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) ->
                     [one for one in items if one.labelled.metric == metric],
                 )
                 value = card.scores[metric]
-                found = None if value is None else _report(card, value, own, labels)
+                found = None if value is None else report_of(card, value, own, labels)
                 if found is not None:
                     metrics[name][card.system][card.task_id].append(found)
                 elif value is not None:
@@ -301,9 +302,9 @@ def item_corrections(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) ->
     return [*found_all, *(_uncorrected(name) for name in sorted(labelled & other))]
 
 
-def _report(
+def report_of(
     card: Scorecard, value: float, items: Sequence[Item], labels: dict[str, list[str]]
-) -> _Report | None:
+) -> Report | None:
     """The report's items; None if they do not make up its value."""
     counted = [item for item in items if item.labelled.value is not None]
     full = sum(item.labelled.full for item in counted)
@@ -317,8 +318,8 @@ def _report(
             given = [kind.labels[one] for one in labels.get(item.id, ()) if one in kind.labels]
             ends = (min(kind.labels.values()), max(kind.labels.values()))
             human = fmean(given) if given else float("nan")
-            parts.append(_Part(item.stratum, verdict.weight / full, verdict.value or 0.0, human, ends))
-    return _Report(value, parts)
+            parts.append(Part(item.stratum, verdict.weight / full, verdict.value or 0.0, human, ends))
+    return Report(value, parts)
 
 
 def _item_correction(name: Name, reports: _Reports) -> Correction:
@@ -376,12 +377,12 @@ def _uncorrected(name: Name) -> Correction:
     )
 
 
-def _labelled(reports: dict[str, list[_Report]]) -> bool:
+def _labelled(reports: dict[str, list[Report]]) -> bool:
     every = (one for own in reports.values() for one in own)
     return any(not np.isnan(part.human) for one in every for part in one.parts)
 
 
-def _mean(sides: Sequence[tuple[dict[str, list[_Report]], float]], tasks: Sequence[str]) -> LabelledMean:
+def _mean(sides: Sequence[tuple[dict[str, list[Report]], float]], tasks: Sequence[str]) -> LabelledMean:
     """The corrected mean over `tasks` of the sum of the sides, each with its sign."""
     scores = [sum(sign * fmean(one.value for one in own[task]) for own, sign in sides) for task in tasks]
     strata: dict[Stratum, int] = {}

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.items import Label, Stratum, read_labels, stratum_sizes
+from adjudge.engine.runs.items import Label, Stratum, sampled_labels, stratum_sizes
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import figure
@@ -61,13 +61,16 @@ def labels_given(run: Run, file: Path) -> GivenLabels:
     Raises UsageError for a file that cannot be read, a label that fits several different verdicts or is not one of its
     kind, two labels of one item by one rater, and if no label is for the run; StoreError.
     """
-    labels = read_labels(file)
+    labels = sampled_labels(file)
     numbered = list(enumerate(labels, 1))
     drawn, sizes, unknown = _by_item(run, file, [one for one in numbered if one[1].item])
     worded, absent = _by_words(run, file, [one for one in numbered if not one[1].item])
     given = [*drawn, *worded]
     if not given:
-        raise UsageError(f"labels: no label in {file} is for this run; check task_id, system and what")
+        raise UsageError(
+            f"labels: no label in {file} is for this run; check task_id, system and what (overrides by "
+            "`label --edit` are not compared: people saw the judge's verdict)"
+        )
     return GivenLabels(given=given, sizes=sizes, left_out=listed([*unknown, *absent]))
 
 

@@ -7,6 +7,7 @@ from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.tables.sections import (
     answers_table,
     lengths_table,
+    overrides_table,
     sections_of,
     systems_table,
     unread_table,
@@ -27,7 +28,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
         lines += ["", f"## {escaped(section.title)}", "", escaped(section.lead)]
         for table in section.tables:
             lines += ["", as_markdown(table).rstrip("\n")]
-    for found in (answers_table(board), lengths_table(board), systems_table(board)):
+    for found in (answers_table(board), lengths_table(board), systems_table(board), overrides_table(board)):
         lines += [] if found is None else ["", as_markdown(found).rstrip("\n")]
     lines += ["", "## How it was made", ""]
     for source in board.sources:

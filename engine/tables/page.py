@@ -33,6 +33,7 @@ from adjudge.engine.tables.sections import (
     Section,
     answers_table,
     lengths_table,
+    overrides_table,
     sections_of,
     systems_table,
     unread_table,
@@ -270,7 +271,17 @@ _OPEN = ("resolved",)
 _IN_STANDINGS = ("standings", "metric")
 _NAME, _SHORT = 120, 28  # letters of a system's name in the standings, and in a narrow window
 # The standings' columns in the page's order, and those that are hidden until a reader chooses them.
-_ORDER = ("rank", "system", "value", "as published", "corrected", "corrected interval", "published", "beside")
+_ORDER = (
+    "rank",
+    "system",
+    "value",
+    "as published",
+    "corrected",
+    "corrected interval",
+    "edited",
+    "published",
+    "beside",
+)
 _HIDDEN = (
     "corrected interval",
     "rank interval",
@@ -315,6 +326,7 @@ def leaderboard_page(board: Leaderboard, links: Links | None = None) -> str:
         unread=unread_table(board),
         lengths=lengths_table(board),
         systems=systems_table(board),
+        overrides=overrides_table(board),
         drawn=_DRAWN,
         opened=_OPEN,
         flagged_below=FLAGGED_BELOW,

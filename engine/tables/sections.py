@@ -25,6 +25,13 @@ _WORDS = (
     "on the frontier of",
     "component",
     "ahead",
+    "task",
+    "what",
+    "people",
+    "judge",
+    "judge",
+    "who",
+    "why",
 )
 
 
@@ -169,6 +176,27 @@ def lengths_table(board: Leaderboard) -> Table | None:
                 Cell(f"{one.reports:,}", one.reports),
             )
             for system, one in sorted(board.lengths.items())
+        ),
+    )
+
+
+def overrides_table(board: Leaderboard) -> Table | None:
+    """The verdicts that people overrode, with who and why; None without any."""
+    if not board.overrides:
+        return None
+    return _table(
+        kind="overrides",
+        title="Verdicts overridden by people",
+        note="The judge's verdict stays, and ranks; the column edited by people has the scores with theirs.",
+        names=("system", "task", "what", "judge", "people", "who", "why"),
+        rows=tuple(
+            tuple(
+                map(
+                    Cell,
+                    (one.system, one.task_id, one.what, one.judge, one.people, one.rater or "-", one.reason),
+                )
+            )
+            for one in board.overrides
         ),
     )
 

@@ -57,6 +57,7 @@ _TIPS = {
     "as published": "The mean over what is scored, by the rule that the metric's name stands for. It ranks nothing.",
     "corrected": "An estimate of people's mean score, from the judge's scores of all tasks and people's of some.",
     "corrected interval": "The interval of the corrected score.",
+    "edited": "The score with the verdicts that people overrode, each with a reason, in the place of the judge's.",
     "published": "The figure that others published.",
     "scored": "Reports scored, of all that were to be scored.",
     "unscored": "What was not scored, by reason.",
@@ -289,6 +290,8 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
         if any(row.corrected is not None for row in own):
             column("corrected", partial(_corrected, scale=head.scale), "corrected by people", _best(head))
             column("corrected interval", partial(_corrected_interval, scale=head.scale))
+        if any(row.edited is not None for row in own):
+            column("edited", lambda row: _edited(row, head), "edited by people", _best(head))
         if head.published:
             column("published", lambda row: published(head, row.system), best=_best(head))
     column("tier", lambda row: Cell(str(row.tier or "-"), row.tier))
@@ -467,6 +470,10 @@ def _corrected(row: Standing, scale: float) -> Cell:
 def _corrected_interval(row: Standing, scale: float) -> Cell:
     found = row.corrected
     return bar_span(None, None) if found is None else bar_span(found.low, found.high, scale)
+
+
+def _edited(row: Standing, metric: MetricBoard) -> Cell:
+    return Cell(number(row.edited, metric.scale, metric.decimals), row.edited)
 
 
 def _scored(row: Standing) -> Cell:

@@ -1,5 +1,7 @@
 """`adjudge label`: verdicts for people to label, one at a time in a local page, by keyboard; or in a table.
 
+With `--edit`, people see the judge's verdicts and override those that are wrong, each with a reason.
+
 The sample is balanced over protocols, kinds, systems and the judge's verdicts: it takes one item of every stratum in
 turn, in random order within a stratum. So it is random within strata wherever a rater stops, and a larger sample
 contains a smaller one.
@@ -282,27 +284,38 @@ async def _page(run: OpenRun, item: Item) -> str:
 
 
 MAX_NOTE = 2_000
+_EVERY = 1 << 62
 MAX_REQUEST = 64_000
 _TYPES = {"base.css": "text/css", "base.js": "text/javascript", "report.css": "text/css"}
 _OWN = {"label.css": "text/css", "label.js": "text/javascript"}
 
 
-def label(run: str, out: str, number: int, rater: str, overlap: float, port: int, json: bool = False) -> None:
+def label(
+    run: str,
+    out: str,
+    number: int,
+    rater: str,
+    overlap: float,
+    port: int,
+    edit: str | None = None,
+    json: bool = False,
+) -> None:
     """Serve the page on which `rater` labels `number` verdicts of the run folder `run` into `out`, until a signal.
 
-    Raises UsageError for a folder without a run or verdicts, a file that cannot be used, and a port that cannot be
-    bound; StoreError.
+    With `edit`, the page shows every verdict in which these words occur, with the judge's, to be overridden. Raises
+    UsageError for a folder without a run or verdicts, a file that cannot be used, and a port that cannot be bound;
+    StoreError.
     """
-    asyncio.run(serve_until_signal(_served(run, Path(out), number, rater, overlap, port), json))
+    asyncio.run(serve_until_signal(_served(run, Path(out), number, rater, overlap, port, edit), json))
 
 
 @asynccontextmanager
 async def _served(
-    run: str, out: Path, number: int, rater: str, overlap: float, port: int
+    run: str, out: Path, number: int, rater: str, overlap: float, port: int, edit: str | None
 ) -> AsyncIterator[str]:
     opened = OpenRun(Run.open(run))
-    sample = Sample(sampled(opened, number), overlap)
-    desk = LabelDesk(opened, sample, LabelFile(out), rater)
+    sample = Sample(sampled(opened, number), overlap) if edit is None else Sample(worded(opened, edit), 1.0)
+    desk = LabelDesk(opened, sample, LabelFile(out), rater, edit=edit is not None)
     async with open_workers():
         url = await desk.start(port)
         try:
@@ -321,10 +334,31 @@ def sampled(run: OpenRun, number: int) -> list[Item]:
     return drawn(items, number, run.record.config.seed)
 
 
-class LabelDesk:
-    """The HTTP server of one rater. `start` and `stop` open and close it."""
+def worded(run: OpenRun, words: str) -> list[Item]:
+    """The items with `words` in what was judged, its page, system, task or id; all for none. Raises UsageError."""
+    wanted = words.strip().casefold()
+    found = [
+        item
+        for item in sampled(run, _EVERY)
+        if any(
+            wanted in text.casefold()
+            for text in (item.id, item.line.what, item.line.url, item.system, item.task_id)
+        )
+    ]
+    if not found:
+        raise UsageError(
+            f"edit: no verdict has {words!r} in its statement, page, system or task; use other words"
+        )
+    return found
 
-    def __init__(self, run: OpenRun, sample: Sample, file: LabelFile, rater: str) -> None:
+
+class LabelDesk:
+    """The HTTP server of one rater, who sees the verdicts to `edit` them. `start` and `stop` open and close it."""
+
+    def __init__(
+        self, run: OpenRun, sample: Sample, file: LabelFile, rater: str, *, edit: bool = False
+    ) -> None:
+        self._edit = edit
         self._run = run
         self._sample = sample
         self._file = file
@@ -363,6 +397,7 @@ class LabelDesk:
         done = [mine[item.id] for item in self._order if item.id in mine]
         values = {
             "rater": self._rater,
+            "edit": self._edit,
             "token": self._token,
             "file": str(self._file.path),
             "folder": str(self._run.folder),
@@ -402,14 +437,20 @@ class LabelDesk:
         said, skipped = form.get("label", ""), form.get("do") == "skip"
         if item is None or (not skipped and said not in item.labelled.kind.labels):
             raise web.HTTPBadRequest(reason="unknown item or label")
+        note, verdict = form.get("note", "").strip()[:MAX_NOTE], item.labelled.label
+        if self._edit and not skipped and (not note or said == verdict):
+            raise web.HTTPBadRequest(
+                reason="an override needs another verdict than the judge's, and a reason"
+            )
         return Label(
             item=item.id,
             what=item.line.what,
             url=item.line.url,
             label="" if skipped else said,
             rater=self._rater,
-            note=form.get("note", "").strip()[:MAX_NOTE],
+            note=note,
             skipped=skipped,
+            verdict=verdict if self._edit and not skipped else "",
         )
 
 

@@ -1,5 +1,6 @@
 """A report with its cited statements marked by verdict, and one line of evidence with the page it rests on."""
 
+import shlex
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
@@ -7,6 +8,7 @@ import msgspec
 from markupsafe import Markup
 
 from adjudge.engine.config.metrics import headlines
+from adjudge.engine.runs.items import items_of_card, label_readers
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.index import KINDS
@@ -247,6 +249,17 @@ async def _evidenced(
     return lines_of(card, await run.explained(query, card.protocol), reasons, people, numbers)
 
 
+async def _override(run: OpenRun, frame: Frame, query: EvidenceQuery) -> str:
+    """The command that overrides the verdict; "" for what people cannot label, and in published pages."""
+    read = label_readers([query.protocol]).get(query.protocol)
+    if frame.still or read is None:
+        return ""
+    item = items_of_card(_chosen(await run.find_cards(query), query.protocol), read).get(query.n)
+    if item is None or not item.labelled.label:
+        return ""
+    return f"adjudge label {shlex.quote(str(run.folder))} --out labels.jsonl --edit {item.id}"
+
+
 async def _evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery, line: Line, count: int) -> str:
     return frame.show(
         "evidence.html.jinja",
@@ -255,6 +268,7 @@ async def _evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery, line:
         line=line,
         words=KINDS[line.kind].words if line.kind else "",
         question=_question(query, line),
+        override=await _override(run, frame, query),
         steps=[
             (text, address("evidence", query, n=n, part=1))
             for text, n in (("Previous", query.n - 1), ("Next", query.n + 1))
