@@ -14,6 +14,7 @@ from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.on_ray import statistics_on
 from adjudge.engine.statistics.placement import Statistics
+from tests.examples import shipped
 from tests.made_runs import made_run
 from tests.worlds import world
 
@@ -38,27 +39,64 @@ def test_leaderboard_is_the_same(tmp_path, statistics):
     )
 
 
+@pytest.fixture(scope="module")
+def alone_and_beside(tmp_path_factory):
+    """The quickstart without one of its systems, and with it: RACE and FACT, groups, samples, what is missing."""
+    example = shipped("quickstart", tmp_path_factory.mktemp("beside"))
+    rows = [json.loads(line) for line in (example / "reports/borealis.jsonl").read_text().splitlines()]
+    more = [{**row, "system": "atlas", "sample": 1} for row in rows[:4]]
+    with (example / "reports/atlas.jsonl").open("a", encoding="utf-8") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in more))
+    found = []
+    for systems in (["atlas", "borealis", "cinder"], ["atlas", "borealis", "cinder", "delta"]):
+        reports = [str(example / f"reports/{system}.jsonl") for system in systems]
+        out = str(example / f"run of {len(systems)}")
+        found.append(evaluate(RunConfig.load(example / "adjudge.yaml", reports=reports, out=out)).out)
+    return found
+
+
 @pytest.mark.parametrize("on_ray", [False, True])
-def test_adding_a_system_changes_nobody_elses_figures(tmp_path, statistics, on_ray):
+def test_adding_a_system_changes_nobody_elses_figures(alone_and_beside, statistics, on_ray):
     used = statistics if on_ray else Statistics()
-    first = evaluate(RunConfig.load(world(tmp_path / "a", systems=3, tasks=9))).out
-    config = world(tmp_path / "b", systems=4, tasks=9)
-    second = evaluate(RunConfig.load(config, out=str(tmp_path / "b" / "more"))).out
-    alone, beside = (
-        {
-            (metric.protocol, metric.metric, row.system): row
-            for metric in build_leaderboard([run], used).metrics
-            for row in metric.standings
-        }
-        for run in (first, second)
-    )
-    among_others = {"rank", "midrank", "place", "rank_low", "rank_high", "tier"}
-    figures = [name for name in Standing.__struct_fields__ if name not in among_others]
-    assert {system for _, _, system in beside.keys() - alone.keys()} == {"system3"}
-    for key, row in alone.items():
-        for one in figures:
-            was, now = getattr(row, one), getattr(beside[key], one)
-            assert now == (pytest.approx(was, abs=1e-9) if isinstance(was, float) else was), (key, one)
+    alone, beside = (figures_of(build_leaderboard([run], used, by="domain")) for run in alone_and_beside)
+    assert {system for *_, system in beside.keys() - alone.keys()} == {"delta"}
+    places = {place[0] for place in alone}
+    assert {"all", "mean over domain", "spent", "lengths"} < places and len(places) > 8
+    for place, figures in alone.items():
+        assert len(figures) == len(beside[place])
+        for name, was in figures.items():
+            now = beside[place][name]
+            assert now == (pytest.approx(was, abs=1e-9) if isinstance(was, float) else was), (place, name)
+
+
+def figures_of(board):
+    """All that a board says of each system by itself, by table, protocol, metric and system.
+
+    Ranks and tiers compare systems.
+    """
+    tables = [("all", board.metrics)]
+    for one in board.groupings:
+        tables += [(f"mean over {one.attribute}", one.mean)]
+        tables += [(f"{one.attribute} {group.name}", group.metrics) for group in one.groups]
+    found = {}
+    for table, metrics in tables:
+        for metric in metrics:
+            of = table, metric.protocol, metric.metric
+            for row in metric.standings:
+                found[(*of, row.system)] = {name: getattr(row, name) for name in FIGURES}
+            if metric.detail is not None:
+                for row in (*metric.detail.best_of, *metric.detail.scatter):
+                    samples = {f"{type(row).__name__} {getattr(row, 'k', '')}": row}
+                    found[(*of, row.system)] |= samples
+                for system, values in metric.detail.by_task.items():
+                    found[(*of, system)] |= dict(zip(metric.detail.tasks, values, strict=True))
+    for table, of_systems in (("spent", board.spent), ("lengths", board.lengths)):
+        found |= {(table, system): msgspec.structs.asdict(one) for system, one in of_systems.items()}
+    return found
+
+
+AMONG_OTHERS = {"rank", "midrank", "place", "rank_low", "rank_high", "tier"}
+FIGURES = [name for name in Standing.__struct_fields__ if name not in AMONG_OTHERS]
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
