@@ -27,7 +27,7 @@ from adjudge.judges import Context, chat, lexical, loops, schema
 from adjudge.judges.published import UnreadableReply
 from adjudge.scoring import text as text_package
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race
+from adjudge.scoring.deepresearch_bench import published_criteria, published_fact, published_race, uncited
 from adjudge.scoring.dr3_eval import citing, published_facts, published_replies, sandbox
 from adjudge.scoring.gold import rules
 from adjudge.scoring.livedrbench import published
@@ -176,6 +176,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citation_marks.compatible": citation_marks.compatible,
     "scoring.text.citation_marks.cut": lambda text: citation_marks.cut(text, 3_000),
     "scoring.text.citation_marks.split": lambda text: _all(citation_marks.split(text, 3_000)),
+    "scoring.deepresearch_bench.uncited.uncited_of": lambda text: uncited.uncited_of(text, _HANDED),
     "scoring.deepresearch_bench.published_fact.cited_in": partial(_read, published_fact.cited_in),
     "scoring.deepresearch_bench.published_fact.kept_in": lambda text: published_fact.kept_in(text, 9),
     "scoring.deepresearch_bench.published_fact.verdicts_in": partial(
@@ -264,7 +265,7 @@ MODULES: tuple[ModuleType, ...] = (
         import_module(found.name)
         for found in pkgutil.iter_modules(text_package.__path__, "adjudge.scoring.text.")
     ),
-    *(published_fact, published_criteria, published_race, published, published_replies),
+    *(published_fact, published_criteria, published_race, published, published_replies, uncited),
     *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
     *(lexical, chat, loops, schema, extract, urls, flags, report, templates, passages, marked_text),
 )

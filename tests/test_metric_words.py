@@ -10,6 +10,7 @@ from adjudge.engine.tables.standings import about_metric
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import installed_protocols, published_protocols
 from adjudge.scoring.contract.scorecard import Metric, explained
+from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.rubrics.benchmarks import HealthBench
 from adjudge.scoring.rubrics.criteria import Criterion
 from adjudge.scoring.rubrics.figures import ByCriteria
@@ -30,8 +31,10 @@ def protocols():
 
 
 def metrics_of(protocol):
-    """Its metrics, also those that it has for tagged criteria or a published set alone."""
+    """Its metrics, also those that it has for tagged criteria, a published set or an option alone."""
     found = list(protocol.metrics)
+    if isinstance(protocol, Fact):
+        found += msgspec.structs.replace(protocol, uncited=True).metrics
     if isinstance(protocol, ByCriteria):
         found += [one.metric for one in protocol.figures(TAGGED)]
     if isinstance(protocol, HealthBench):

@@ -65,6 +65,7 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
     extract,
     same_words,
 )
+from adjudge.scoring.deepresearch_bench.uncited import UNCITED, check_uncited, uncited_of, without_pages
 from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.accounted import Account, account, said_of_lost
 from adjudge.scoring.text.aside import aside, storable
@@ -328,6 +329,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """How statements are found: by the `judge` as published, or from citation `markers`."""
     pages: bool = True
     """Whether pages are read; follows from `fetch.mode`."""
+    uncited: bool = False
+    """Whether statements that cite nothing are checked against all cited pages."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -349,6 +352,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             _each("read_share", "read", "pairs", 100),
             _each("citations_per_statement", "pairs", "statements"),
             _each("addresses_per_page", "addresses", "distinct_pages"),
+            *(UNCITED if self.uncited else ()),
         )
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
@@ -365,18 +369,31 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         groups = group_by_url(triplets)
         found = _beside(own, triplets)
         by_marks, notes = found.counts, list(found.notes())
+        more, lines = await self._uncited(case, groups, tools)
         if not self.pages:
             pairs = unread(groups)
-            evidence = [*evidence_of_unread(pairs), *notes]
-            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks, evidence)
+            evidence = [*evidence_of_unread(pairs), *notes, *lines]
+            return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks | more, evidence)
         report = Runs(triplet.fact for triplet in triplets)
         checked = await asyncio.gather(
             *(_check(group, report, case.task.language, tools) for group in groups)
         )
         checked = list(_once(checked))
         pairs = [pair for found in checked for pair in found]
-        evidence = [*evidence_of(checked), *notes, *([] if whole.complete else [_LEFT_OUT])]
-        return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks, evidence)
+        evidence = [*evidence_of(checked), *notes, *([] if whole.complete else [_LEFT_OUT]), *lines]
+        return Scorecard.of(self.name, case, values_of(pairs, bool(groups)) | by_marks | more, evidence)
+
+    async def _uncited(
+        self, case: Case, groups: Sequence[Group], tools: Tools
+    ) -> tuple[dict[str, Value], list[Evidence]]:
+        """What is asked about statements that cite nothing, if they are to be checked."""
+        if not self.uncited:
+            return {}, []
+        claims = await aside(uncited_of, storable(case.report.text), case.report.citations)
+        if not self.pages:
+            return without_pages(claims)
+        found = await asyncio.gather(*(_read(group, tools) for group in groups))
+        return await check_uncited(claims, found, case.task.language, tools)
 
     @staticmethod
     def labelled(line: Evidence) -> Labelled | None:

@@ -51,6 +51,16 @@ FACT = MetricWords(
         "lost_share": "Marks and addresses that lead to no pair, of all.",
         "read_share": "The pairs whose page was read, of all pairs.",
         "citations_per_statement": "Pairs for each distinct statement.",
+        "uncited": "Statements that cite nothing.",
+        **{
+            f"uncited_{kind}{form}": f"Statements that cite nothing and are {said}{of}."
+            for form, of in (("", ""), ("_share", ", of all that cite nothing"))
+            for kind, said in (
+                ("supported", "supported by a page that the report cites"),
+                ("unsupported", "supported by none of the pages that the report cites"),
+                ("uncheckable", "beyond what the cited pages that can be read speak of"),
+            )
+        },
         "addresses_per_page": "Addresses for each page: more than 1 where spellings or redirects lead to one page.",
     },
     units={
@@ -59,5 +69,8 @@ FACT = MetricWords(
         "lost_share": "share",
         "citations_per_statement": "citations a statement",
         "addresses_per_page": "addresses a page",
+        **dict.fromkeys(
+            ("uncited_supported_share", "uncited_unsupported_share", "uncited_uncheckable_share"), "share"
+        ),
     },
 )

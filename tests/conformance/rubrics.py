@@ -9,13 +9,17 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import ScriptedJudge, numbered
-from adjudge.scoring.contract.case import Case
+from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Metric
 from adjudge.scoring.rubrics.asking import Explained, ExplainedLevels, PointsGiven, RubricPoints
+from adjudge.scoring.rubrics.keypoints import KeyPoints, PointsMade, PointVerdicts
+from adjudge.scoring.rubrics.tree import Tree
 from tests.conformance.case import Check, Checker, compare
 from tests.tools import DirectTools
 
@@ -77,6 +81,37 @@ def _held(metric: Metric, value: float) -> float:
     return value if metric.clip is None else min(max(value, metric.clip[0]), metric.clip[1])
 
 
+def check_trees(path: Path) -> Iterator[Check]:
+    """The figures of trees whose leaves are met or not."""
+    for given in json.loads(path.read_text(encoding="utf-8")):
+        yield _alone(Tree(), "tree", given["tree"], Verdicts(given["met"]), given)
+
+
+def check_keypoints(path: Path) -> Iterator[Check]:
+    """The figures of key points by what a report does with each."""
+    for given in json.loads(path.read_text(encoding="utf-8")):
+        left = list(given["given"])
+
+        def told(question: PointsMade, left: list[str] = left) -> PointVerdicts:
+            taken = [left.pop(0) for _ in question.points]
+            return PointVerdicts(items=dict(zip(numbered(len(taken)), taken, strict=True)))
+
+        yield _alone(KeyPoints(), "keypoints", given["points"], told, given)
+
+
+def _alone(protocol: Any, name: str, gold: object, opinions: Any, given: dict[str, Any]) -> Check:
+    raw = {name: msgspec.Raw(msgspec.json.encode(gold))}
+    case = Case(
+        task=Task(id="1", prompt="?", gold=raw), report=Report(task_id="1", system="A", text="A report.")
+    )
+    card = asyncio.run(score_case(protocol, case, DirectTools(ScriptedJudge(opinions))))
+    return compare(given["case"], card.scores, given["expected"])
+
+
 FILES = ("draco.json", "researchrubrics_*.json", "healthbench.json", "drb2.json", "rler.json")
-CHECKS: dict[str, Checker] = dict.fromkeys(FILES, check_set)
+CHECKS: dict[str, Checker] = {
+    **dict.fromkeys(FILES, check_set),
+    "tree.json": check_trees,
+    "keypoints.json": check_keypoints,
+}
 DATA: tuple[str, ...] = ()
