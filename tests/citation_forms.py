@@ -87,6 +87,23 @@ NUMBERS_AND_LISTS = {
     "list without a title": _NUMBERS
     + _listed("1.", "2.", "3.", "The works that this rests on, as they were read"),
     "list below a heading of HTML": _NUMBERS + _listed("1.", "2.", "3.", "<h2>Gelesen</h2>"),
+    "list of headings": (
+        _NUMBERS + f"## Quellen\n\n### [1] Mill register\n{MILL}\n\n### [2] Barge ledger\n{BARGES}\n\n"
+        f"### [3] Book of weights\n**URL:** {WEIGHTS}\n"
+    ),
+    "table with labels in a later cell": (
+        _NUMBERS
+        + "## Quellen\n\n| Work | Mark | URL |\n|---|---|---|\n"
+        + "".join(f"| A work | [{n}] | {url} |\n" for n, url in ((2, BARGES), (1, MILL), (3, WEIGHTS)))
+    ),
+    "lines of bare numbers": (
+        "# The river\n\nThe mill grinds oats.\nSource: 1\n\nBarges carry ninety tonnes.\n*Quellen: 2, 3*\n\n"
+        "No bridge crosses the river.\n\n" + _listed("1.", "2.", "3.")
+    ),
+    "numbers in lines above the list": (
+        "# The river\n\nNo bridge crosses the river.\n\nThe mill grinds oats.\n\nQuelle: [1]\n\n"
+        "Barges carry ninety tonnes.\n\nQuelle: [2], [3]\n\n" + _listed("[1]", "[2]", "[3]", "## Quellen")
+    ),
     "list without schemes": _NUMBERS + _listed("1.", "2.", "3.").replace("https://", ""),
     "address on the next line": (
         _marked("[1][11]", "[2]", "[3]")
@@ -142,6 +159,40 @@ LINKS = {
         + f"[\\[1\\]]({MILL}) [\\[4\\]]({MILL}) Mill register of the long river and its valleys\\\n<{MILL}>\n\n"
         + f"[\\[2\\]]({BARGES}) Barge ledger of the upper river\n<{BARGES}>\n\n"
         + f"[\\[3\\]]({WEIGHTS}) Book of weights for all who sell by the tonne\n<{WEIGHTS}>\n"
+    ),
+    "links of Org": _marked(f"[[{MILL}][Mill]]", f"[[{BARGES}][Barges]]", f" [[{WEIGHTS}][Weights]]"),
+    "links of Slack": _marked(f"<{MILL}|Mill>", f"<{BARGES}|Barges>", f" <{WEIGHTS}|Weights>"),
+    "links of reStructuredText": _marked(f"`Mill <{MILL}>`_", f"`B <{BARGES}>`_", f" `W <{WEIGHTS}>`_"),
+    "links of LaTeX": _marked(f"\\href{{{MILL}}}{{Mill}}", f"\\url{{{BARGES}}}", f" \\url{{{WEIGHTS}}}"),
+    "links of BBCode": _marked(f"[url={MILL}]M[/url]", f"[url={BARGES}]B[/url]", f" [url={WEIGHTS}]W[/url]"),
+    "links with attributes": _marked(
+        f"[M]({MILL}){{target=_blank}}", f"[B]({BARGES}){{.x}}", f" [W]({WEIGHTS})"
+    ),
+    "tags with addresses": _marked(
+        f'<cite href="{MILL}">M</cite>', f'<ref url="{BARGES}"/>', f" &lt;{WEIGHTS}&gt;"
+    ),
+    "guillemets": _marked(f"«{MILL}»", f"«{BARGES}»", f" «{WEIGHTS}»"),
+    "addresses behind the full stop": _marked(
+        f"<{MILL}>", f"<{BARGES}>", f" <{WEIGHTS}>", space=". ", stop=""
+    ).replace(" No bridge crosses the river.", "\n\nNo bridge crosses the river."),
+    "works in parentheses behind it": _marked(
+        f"(Mill book: {MILL})", f"(Barge ledger, {BARGES})", f" (Weights – {WEIGHTS})", space=". ", stop=""
+    ),
+    "marks in bold behind the sentence": _marked(
+        f"**[M]({MILL})**", f"*[B]({BARGES})*", f" **[W]({WEIGHTS})**", space=". ", stop=""
+    ).replace(" No bridge crosses the river.", "\n\nNo bridge crosses the river."),
+    "links in items of statements": (
+        f"# The river\n\n- The mill grinds oats.\n  - [The mill's own register of the valley]({MILL})\n"
+        f"- Barges carry ninety tonnes.\n  - [Ledger]({BARGES})\n  - [Book]({WEIGHTS})\n"
+        "- No bridge crosses the river.\n"
+    ),
+    "lines of arrows in items": (
+        f"# The river\n\n- The mill grinds oats.\n  → [Mill]({MILL})\n- Barges carry ninety tonnes.\n"
+        f"  🔗 [Ledger]({BARGES}), [Book]({WEIGHTS})\n- No bridge crosses the river.\n"
+    ),
+    "quoted sources in items": (
+        f"# The river\n\n- No bridge crosses the river.\n- The mill grinds oats.\n  > Source: [Mill]({MILL})\n"
+        f"- Barges carry ninety tonnes.\n  > Source: [Ledger]({BARGES}), [Book]({WEIGHTS})\n"
     ),
     "addresses in code": _marked(f"`{MILL}`", f"`{BARGES}`", f" `{WEIGHTS}`"),
     "possessives": _marked(f"by {MILL}'s count", f"by {BARGES}'s", f" and {WEIGHTS}’s"),

@@ -20,7 +20,8 @@ _EXAMPLES = 5
 # An address wherever it stands, found without what the reader of citations knows. It ends before a link's target.
 _ADDRESS = re.compile(
     rf"{SCHEME}"
-    r"(?:(?!\]\()(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))++",
+    r"(?:(?!\]\()"
+    r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))++",
     re.IGNORECASE,
 )
 _MAX_ADDRESSES = 20_000

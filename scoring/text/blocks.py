@@ -169,11 +169,13 @@ class _LinkedItems:
         self._items = self._others = 0  # of the report: items that are links, and other lines with an address
         self._linked = self._plain = 0  # items of the chapter
         self._pure = True  # whether nothing else stands in the chapter
+        self._indent = sys.maxsize  # of the last plain item
 
     def begin(self, title: str) -> None:
         """Begin a chapter."""
         self.end()
         self._linked = self._plain = 0
+        self._indent = sys.maxsize
         self._pure = not strength(title)
 
     def read(self, line: Line) -> None:
@@ -184,11 +186,13 @@ class _LinkedItems:
         elif line.kind == "item" and _LINKS.fullmatch(line.text.strip()):
             self._linked += 1
             self._items += 1
+            self._pure = self._pure and _indent(line.raw) <= self._indent  # else a source of the item above
         elif ADDRESS.search(line.text):
             self._others += 1
             self._pure = False
         elif line.kind == "item":
             self._plain += 1
+            self._indent = _indent(line.raw)
         else:
             self._pure = False
 
@@ -202,6 +206,11 @@ class _LinkedItems:
     def are_sentences(self) -> bool:
         """Whether the report's items that are links state what their words say, the last chapter ended."""
         return (self._chapters > 1 or self._mixed) and self._items > self._others
+
+
+def _indent(raw: str) -> int:
+    text = unquoted(raw[:200]).expandtabs(4)
+    return len(text) - len(text.lstrip())
 
 
 class _Outliner:
@@ -530,6 +539,7 @@ def _statement(found: Entry, line: Line) -> bool:
     return found.label in ("x", "X", " ") and line.kind == "item"
 
 
+_MARKED = re.compile(r"[:：][\s*_]{0,4}[\[【(（\d]")  # a line of sources rather than their title
 _ENDS = (".", "。", "]", "】", ")", "）")  # of a statement, and of its marks
 
 
@@ -539,7 +549,7 @@ def _name(line: Line) -> str:
         return ""
     bold = _BOLD_LINE.fullmatch(line.text)
     text = bold[1] if bold else line.text.strip()
-    sure = strength(text)
+    sure = 0 if _MARKED.search(text) else strength(text)
     alone = len(text) < 40 and (sure >= LIKELY or not text.endswith(_ENDS))
     return text if sure and (bold or text.endswith((":", "：")) or alone) else ""
 
@@ -617,9 +627,14 @@ def _opens_list(lines: Iterable[str], sure: int) -> bool:
         return True
     if (heading or _BOLD_LINE.fullmatch(following)) and sure >= LIKELY:  # a title of some of the sources
         found = entry(below[1]) if len(below) > 1 else None
+        head = entry(heading[2]) if heading else None
+        if head is not None and head.label and len(below) > 1 and ADDRESS.search(below[1]):  # an entry itself
+            return True
         return found is not None and leads_to_address(found.rest)
     if heading:
         return False
+    if sure >= LIKELY and following.startswith("|"):
+        return any(ADDRESS.search(row) for row in below)
     found = entry(following)
     if sure < LIKELY:
         entries = takewhile(lambda one: one is not None, map(entry, below))

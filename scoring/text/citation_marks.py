@@ -88,7 +88,7 @@ _TOKEN = re.compile(
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
     rf"|(?P<url>{SCHEME}"
-    r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-]))++))",
+    r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-]))++))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.

@@ -79,11 +79,18 @@ def references_in(found: Iterable[Line], keys: Collection[str] = ()) -> Iterator
     pending: list[Reference] = []
     for number, line in enumerate(found):
         if line.kind != "reference" or line.level:
-            place = 0 if line.kind == "heading" or line.level else place
+            yield from pending
+            pending, head = [], entry(line.text) if line.level else None
+            if head is not None and head.label and line.kind == "reference":
+                place += 1
+                name = label(head.label)
+                pending = [Reference(name, number_of(name, place), *_address(head.rest), number)]
+            elif line.kind == "heading" or line.level:
+                place = 0
             continue
         raw = unquoted(line.raw)[:MAX_PIECE]
         linked, rest = numbered_links(raw)
-        item = None if linked else _keyed_entry(raw, keys) or entry(raw)
+        item = None if linked else _keyed_entry(raw, keys) or entry(raw) or _row_entry(raw)
         names, rest = _labels(item.label, item.rest) if item else (tuple(map(label, linked)), rest)
         title, url = _address(rest)
         url = url or (_address(raw)[1] if linked else "")
@@ -106,10 +113,17 @@ def _keyed_entry(raw: str, keys: Collection[str]) -> Entry | None:
     return next((one for one in keyed(raw) if label(one.label) in keys), None) if keys else None
 
 
+def _row_entry(raw: str) -> Entry | None:
+    """The row of a table as an entry whose label stands in brackets in any of its cells."""
+    found = _ROW_LABEL.search(raw) if raw.lstrip().startswith("|") else None
+    return Entry(found[1], raw[: found.start()] + raw[found.end() :]) if found else None
+
+
 def _same_page(one: str, other: str) -> bool:
     return one == other or url_key(one) == url_key(other)
 
 
+_ROW_LABEL = re.compile(r"\|[ \t]{0,4}\\?\[\^?([^\[\]|\n\\]{1,40})\\?\][ \t]{0,4}(?=\|)")
 _MAX_LABELS = 5  # of one entry
 
 
@@ -274,6 +288,7 @@ _SOURCE_COLUMN = re.compile(
 
 
 _NUMBERS_APART = re.compile(r"[,;，；、]\s{0,3}")
+_NUMBERS_ALONE = re.compile(r"[:：][\s*_]{0,4}(\d{1,4}(?:[,;，；、]\s{0,3}\d{1,4}){0,40})[.\s*_)）]{0,4}$")
 _BARE_SIGNS = ("(", "（", *map(chr, range(ord("①"), ord("⑳") + 1)))
 
 
@@ -557,8 +572,8 @@ class _Body:
             before = self._last()
             for piece in split(_joined(self._paragraph), MAX_PIECE):
                 sentences = marked(piece, self._sources.labels).sentences()
-                for sentence in sentences:
-                    self._sentence(sentence, len(sentences) == 1)
+                for place, sentence in enumerate(sentences):
+                    self._sentence(sentence, len(sentences) == 1, place > 0)
             if len(self._paragraph) == 1 and _BOLD_LINE.fullmatch(self._paragraph[0]):
                 own = self._last()
                 own = None if own is before else own
@@ -566,7 +581,8 @@ class _Body:
         self._paragraph, self._length, self._item = [], 0, False
         self._depth, self._gap = _OUTSIDE, False
 
-    def _sentence(self, sentence: Marked, alone: bool) -> None:
+    def _sentence(self, sentence: Marked, alone: bool, follows: bool = False) -> None:
+        """Read a sentence, `alone` in its piece of text or one that `follows` another."""
         statement = _Statement(sentence, self._depth, self._linked and self._item)
         if not (self._all_sentences or sentence.marks or self._item or self._section):
             if not self._fresh or statement.states():
@@ -574,7 +590,10 @@ class _Body:
             return
         sources = self._sources.counted(sentence.marks, self._began)
         if not statement.states():
-            if not sources or (self._item and sentence.links):
+            if not sources:
+                return
+            if self._item and sentence.links and not follows:
+                self._attach_below(sentence.raw, sources)
                 return
             if self._fresh and (self._bare is None or all(mark.url for mark in sentence.marks)):
                 self._attach(sentence.raw, sources, self._depth)
@@ -594,16 +613,24 @@ class _Body:
         """A line that states nothing but what the sources of something are."""
         if line.kind != "source" and not (line.kind in ("prose", "item") and names_sources(line.text)):
             return None
-        found = marked(line.text[:MAX_PIECE], self._sources.labels)
+        found = marked(self._numbered(line.text[:MAX_PIECE]), self._sources.labels)
         works = line.kind == "source" or len(found.fact) <= _MAX_WORKS or not found.states_something
         return found if works and (found.marks or line.kind == "source") else None
+
+    def _numbered(self, text: str) -> str:
+        """A line of sources that are numbers without brackets, with brackets around them."""
+        numbers = _NUMBERS_ALONE.search(text)
+        labels = _NUMBERS_APART.split(numbers[1]) if numbers else ()
+        if numbers is None or not all(label(one.strip()) in self._sources.labels.known for one in labels):
+            return text
+        return f"{text[: numbers.start(1)]}[{numbers[1]}]{text[numbers.end(1) :]}"
 
     def _source_line(self, found: Marked, line: Line, number: int) -> None:
         """Take a line of sources."""
         self._flush()
         sources = self._sources.counted(found.marks, number)
         inside = self._kind == "item" and (line.kind == "item" or line.raw[:1].isspace())
-        depth = _depth(line.raw) if inside else _OUTSIDE
+        depth = _depth(line.raw, line.kind == "item") if inside else _OUTSIDE
         if sources:
             self._attach(found.raw, sources, depth)
         self._fresh = True
@@ -623,6 +650,12 @@ class _Body:
         self._group_keys.update(new)
         for statement in self._group if new else ():
             self._add_sources(statement, raw[:MAX_FACT], new)
+
+    def _attach_below(self, raw: str, sources: dict[str, tuple[int, str]]) -> None:
+        """Give the `sources` of an item that is nothing but links to the statement whose item it stands in."""
+        above = self._last() if self._kind == "item" and self._bare is None else None
+        if above is not None and above.depth < self._depth and not above.fact.endswith((":", "：")):
+            self._attach(raw, sources, self._depth)
 
     def _last(self) -> _Statement | None:
         """The statement read last in this block."""
@@ -744,9 +777,9 @@ def _joined(paragraph: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def _depth(raw: str) -> int:
-    """How deep a list item stands: by its indentation, a bullet below a number."""
-    indented = unquoted(raw[:200]).expandtabs(4)
+def _depth(raw: str, quoted: bool = True) -> int:
+    """How deep a list item stands: by its indentation, a bullet below a number; in a quote, if it is `quoted`."""
+    indented = (unquoted(raw[:200]) if quoted else raw[:200]).expandtabs(4)
     item = indented.lstrip()
     return 2 * (len(indented) - len(item)) + (item[:1] in "-*+•·▪–")
 

@@ -17,7 +17,7 @@ from adjudge.scoring.text.blocks import lines, outlined
 from adjudge.scoring.text.citation_marks import Labels, Mark, cut, may_hold_mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, labels_of, references_in
 from adjudge.scoring.text.markup import plain
-from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER, names_sources
+from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER, TITLES_BEHIND, names_sources
 
 MIN_CLEAN_CHARS = 100
 PIECE_CHARS = 3_000
@@ -83,7 +83,7 @@ def _clean_line(raw: str, known: Labels) -> str | None:
         return None
     if names_sources(alone) and not any(map(str.isalnum, alone.replace("：", ":").partition(":")[2])):
         return None
-    left = LEFT_OVER.sub("", text.getvalue())
+    left = TITLES_BEHIND.sub("", LEFT_OVER.sub("", text.getvalue()))
     indent = len(left) - len(left.lstrip())
     return left[:indent] + _GAP.sub(" ", _BEFORE_POINT.sub("", left[indent:]))
 

@@ -39,6 +39,19 @@ _RAISED = re.compile(
     rf"|(?<=[^\s^])\^(?P<bracketed>\[)?(?P<carets>{_NUMBERS})\]?\^(?!\^)"
     r"|⁽(?P<round>[⁰¹²³⁴-⁹]{1,3})⁾"
 )
+# Links as other markups have them: Slack and wikis, Org, reStructuredText, BBCode, LaTeX.
+_LINK = r"https?://[^\s<>|\[\]{}`\"]{1,2000}"
+_FOREIGN = re.compile(
+    rf"(?:<|\[\[)(?P<piped>{_LINK})\|(?P<one>[^<>|\[\]\n]{{1,300}})(?:>|\]\])"
+    rf"|\[\[(?P<org>{_LINK})\]\[(?P<two>[^\[\]\n]{{1,300}})\]\]"
+    rf"|`(?P<three>[^`<>\n]{{1,300}}) <(?P<rst>{_LINK})>`_{{1,2}}"
+    rf"|\[url=[\"']?(?P<code>{_LINK})[\"']?\](?P<four>[^\[\]\n]{{1,300}})\[/url\]"
+    rf"|\\href\{{(?P<href>{_LINK})\}}\{{(?P<five>[^{{}}\n]{{1,300}})\}}|\\url\{{(?P<url>{_LINK})\}}"
+    rf"|&lt;(?P<escaped>https?://(?:(?!&[lg]t;)[^\s<>]){{1,2000}}+)&gt;"
+    r"|(?<=\))\{:?[ .#\w=\"'-]{1,100}\}",
+    re.IGNORECASE,
+)
+_FOREIGN_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
 _RAISED_PARTS = ("<sup>", "^", "⁽")
 _BROKEN = re.compile(
     r"(?<=[/?&=_-])[ \t]{0,4}\r?\n[ \t]{0,8}(?=(?:[\w.%~/?#&=+-]{1,300})[ \t]{0,4}(?:\r?\n|$))"
@@ -64,7 +77,7 @@ _HIDDEN_STYLE = re.compile(
 )
 _HIDDEN_FLAG = re.compile(r"(?<![\w=\"'-])hidden(?![\w-])", re.IGNORECASE)
 _UNREAD = ("script", "style", "template")
-_CITES = ("cite", "ref", "citation")
+_CITES = ("cite", "ref", "citation", "source")
 _CITED = ("id", "index", "ids", "source", "sources", "doc", "n", "name")
 _LABELS_ONLY = re.compile(r"\s?[A-Za-z]{0,8}[_:-]?\d{1,4}(?:\s?,\s?[A-Za-z]{0,8}[_:-]?\d{1,4}){0,20}\s?</")
 _VOID = ("br", "img", "hr", "input", "wbr", "meta", "link")
@@ -72,7 +85,21 @@ _BLOCKS = frozenset(
     ("p", "div", "ol", "ul", "li", "details", "summary", "section", "article", "center", "blockquote")
 )
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_GONE = _BLOCKS | {"span", "a", "cite", "font", "u", "small", "big", "mark", "wbr"}
+_GONE = _BLOCKS | {
+    "span",
+    "a",
+    "cite",
+    "font",
+    "u",
+    "small",
+    "big",
+    "mark",
+    "wbr",
+    "kbd",
+    "button",
+    "q",
+    "time",
+}
 _MAX_NAME = 80  # characters of a line in front of its first entry
 _MAX_OPEN = 1_000  # elements within each other
 
@@ -82,6 +109,8 @@ def plain(text: str) -> str:
     text = text.translate(_ZERO_WIDTH) if not text.isascii() else text
     if any(part in text for part in _CHAT_PARTS):
         text = _CHAT.sub(_mark, text)
+    if "://" in text and any(part in text for part in _FOREIGN_PARTS):
+        text = _FOREIGN.sub(_link, text)
     if any(part in text for part in _RAISED_PARTS):
         text = _RAISED.sub(_raised, text)
     if "](#" in text:
@@ -118,6 +147,14 @@ def _mark(found: re.Match[str]) -> str:
         return f"[{found['card']}]"
     named = found["private"] or found["bare"] or found["wide"] or ""
     return "".join(f"【{turn}】" for turn in _TURNS.findall(named))
+
+
+def _link(found: re.Match[str]) -> str:
+    """A link in another markup as one of Markdown; nothing for the attributes of a link."""
+    named = found["piped"] or found["org"] or found["rst"] or found["code"] or found["href"]
+    words = found["one"] or found["two"] or found["three"] or found["four"] or found["five"]
+    bare = found["url"] or found["escaped"]
+    return f"[{words}]({named})" if named else f"<{bare}>" if bare else ""
 
 
 def _raised(found: re.Match[str]) -> str:
@@ -199,6 +236,12 @@ class _Markdown:
             if closes:
                 return self._behind.pop() if self._behind else ""
             attributes = _attributes(tag["rest"])
+            url = next((one for one in attributes.values() if one.startswith(("http://", "https://"))), "")
+            if url and len(self._behind) < _MAX_OPEN:
+                if tag["rest"].endswith("/"):
+                    return f"[]({url})"
+                self._behind.append(f"]({url})")
+                return "["
             labels = next((attributes[one] for one in _CITED if one in attributes), "")
             if tag["rest"].endswith("/"):
                 return f"[{labels}]" if labels else ""

@@ -13,7 +13,7 @@ _MARK, _LINK = "\ue000", "\ue001"
 MARKS = {ord(_MARK): None, ord(_LINK): None}
 
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
-_WIDE_END = frozenset("。！？")
+_WIDE_END = frozenset("。！？।")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|al|vs|cf|figs?|nos?|dr|mr|mrs|ms|prof|st|inc|ltd|co|corp|approx|ca|pp?|vol|eq|eds?|resp|u\.s|u\.k|"
     r"jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|\b[A-Z])\.$",
@@ -37,10 +37,26 @@ _BEHIND = (
     rf"(?:[ ]{{0,2}}[(（\[【]\s?(?:{_NAMES} ?[:：]? ?)?(?:{_APART}[{_MARK}{_LINK}]){{1,20}}\s?[)）\]】][.。]?)*"
     rf"(?:(?:[ ,;，；、]{{0,3}}{_LINK}){{1,20}}[.。]?(?=\s*$|\n|\s{{1,2}}[*_\"“]{{0,3}}[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω]))?"
 )
+# A work with its address in parentheses: "(Register of the mill: https://...)".
+_TITLED = rf"(?:[ ]?[(（\[][^()（）\[\]\n{_MARK}{_LINK}]{{1,150}}[:：,，–—-] ?{_MARK}[)）\]][.。]?)"
+# Marks of any shape, as they stand behind the full stops of a text whose last one does.
+_STYLED = (
+    rf"(?:[ \t*_(（\[【<\\–—]{{0,5}}+(?:{_NAMES} ?[:：]? ?)?(?:[,;，；、&/] ?)?"
+    rf"[{_MARK}{_LINK}][*_)）\]】>\\]{{0,4}}+[.。]?)"
+)
 # The class ahead of the alternatives lets the search skip all other characters at once.
-_END = re.compile(rf"(?=[.!?。！？…\n])(?:[.!?。！？…]+[\"'”’»」』）)*_]*{_BEHIND}|\n)")
+_STOP = r"[.!?。！？…।]+[\"'”’»」』）)*_]*"
+_END = re.compile(rf"(?=[.!?。！？…।\n])(?:{_STOP}{_BEHIND}{3 * f'{_TITLED}?'}|\n)")
+_STYLED_END = re.compile(rf"(?=[.!?。！？…।\n])(?:{_STOP}{_STYLED}{{0,20}}{3 * f'{_TITLED}?'}|\n)")
+_ENDS_STYLED = re.compile(rf"{_STYLED}{{1,20}}\s*$")
+TITLES_BEHIND = re.compile(
+    r"(?<=[.!?。！？।])[ ]?[(（\[][^()（）\[\]\n]{1,150}[:：,，–—-]\s?[)）\]][.。]?"
+    + 2 * r"(?:[ ]?[(（\[][^()（）\[\]\n]{1,150}[:：,，–—-]\s?[)）\]][.。]?)?"
+)
+"""Works in parentheses behind a full stop, their addresses taken out."""
 LEFT_OVER = re.compile(
-    rf"[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]", re.IGNORECASE
+    rf"<[ ]?>|[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]",
+    re.IGNORECASE,
 )
 """Brackets that hold nothing once the marks are out of them, or only a word such as "Source:"."""
 LABEL_ONLY = re.compile(rf"[\s>*_-]{{0,20}}{_NAMES}?[\s:：*_,，;；、.。]{{0,20}}", re.IGNORECASE)
@@ -77,7 +93,7 @@ class Marked:
             inside = self._inside()
             titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks[:inside]]
             titles += [""] * (len(self.marks) - inside)
-            self._fact = tidy(self._filled(titles))[:MAX_FACT]
+            self._fact = TITLES_BEHIND.sub("", tidy(self._filled(titles)))[:MAX_FACT]
         return self._fact
 
     @property
@@ -112,7 +128,7 @@ class Marked:
         """The sentences, each with its marks; one that follows the full stop belongs to the sentence before."""
         template = self._template
         boundaries = []
-        for match in _END.finditer(template):
+        for match in (_STYLED_END if self._behind_stops() else _END).finditer(template):
             end = match.end()
             rest = template[end : end + 3].lstrip(" *_\"'“‘(（")
             if match[0] == "\n" or not _WIDE_END.isdisjoint(match[0]):
@@ -132,6 +148,15 @@ class Marked:
                 found.append(Marked(part, self.marks[taken : taken + count]))
             start, taken = end, taken + count
         return found
+
+    def _behind_stops(self) -> bool:
+        """Whether the last sentence's marks stand behind its full stop, which tells where those of the others do."""
+        template = self._template
+        if not self.marks or template.lstrip(" \t*_(（\\<")[:1] in (_MARK, _LINK):
+            return False
+        slot = max(template.rfind(_MARK), template.rfind(_LINK))
+        last = max(template.rfind(stop, 0, slot) for stop in ".!?。！？।")
+        return last >= 0 and _ENDS_STYLED.fullmatch(template, last + 1) is not None
 
     def _inside(self) -> int:
         """How many of the marks stand in front of the sentence's end."""
@@ -188,15 +213,18 @@ _ONLY_LINKS = re.compile(
     re.IGNORECASE,
 )
 _NO_SOURCES = ("note", "notas", "endnote", "footnote", "примечан", "注", "註")
+_TAGS = re.compile(r"</?(?:sub|sup|small|em|i|b|strong)>", re.IGNORECASE)
+_NAME_END = re.compile(r"[:：]| [–—-](?= )")
+_BEFORE_NAME = re.compile(r"^[\W_]+")
 _MAX_NAME = 40  # characters in front of a line's colon
 
 
 def names_sources(text: str) -> bool:
     """Whether a line is nothing but the sources of what stands beside it: "Source: [A study](https://...), [2]"."""
-    start = text[:_MAX_NAME]
-    name, colon, _ = start.replace("：", ":").partition(":")
-    behind = len(name) + 1
-    name = name.strip(" \t*_>([（【-").casefold()
+    start = _TAGS.sub(lambda tag: " " * len(tag[0]), text[:_MAX_NAME])
+    end = _NAME_END.search(start)
+    name, behind, colon = (start[: end.start()], end.end(), True) if end else (start, 0, False)
+    name = _BEFORE_NAME.sub("", name).rstrip(" \t*_)").casefold()
     if not colon or not name or name.startswith(_NO_SOURCES):
         return False
     if name in _RESOURCE_NAMES:
