@@ -19,7 +19,7 @@ from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
-from adjudge.engine.formats.dataset import Located
+from adjudge.engine.formats.dataset import Located, drawn
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.absent import AbsentPages, absent_pages
 from adjudge.engine.runs.choice import chosen_dataset
@@ -34,6 +34,7 @@ from adjudge.prompts import PromptBook
 from adjudge.scoring.text.accounted import Account, account, lost_by
 
 _LIST_S = 5.0  # for a server's list of models
+_MOST_TRIED = 2_000  # scorecards; the figures of a larger run are those of as many, in proportion
 
 
 class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,11 +71,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     several the smallest, by max_context and by the servers' lists of models; None if nothing says, which
     `window_unsaid` distinguishes it from a judge without one). `citations` says of which systems the marks and
     addresses lead to no pair of a statement and a page, where FACT is scored. `absent` are pages that the snapshot
-    lacks, by the first reports.
+    lacks, by the first reports. Where not each of the `scorecards` was tried, all figures but these two are estimated
+    from those `tried`, drawn at random.
     """
 
     cases: int
     scorecards: int
+    tried: int
     questions: dict[str, int]
     stored: int
     prompt_tokens: int
@@ -108,32 +111,36 @@ def plan(config: RunConfig) -> Plan:
 async def _plan(config: RunConfig) -> Plan:
     dataset = chosen_dataset(config)
     dataset.rejected += rejected_pages(config.fetch)
-    found = await dry_run(config, Course(config, dataset).sample(config.repeats))
+    course = Course(config, dataset)
+    share = min(1.0, _MOST_TRIED / max(1, course.scorecards))
+    found = await dry_run(config, course.sample(config.repeats, share))
+    times = course.scorecards / found.scorecards if share < 1.0 else 1.0
     book, every = make_book(config), config.resolved.bench.seats.values()
     windows = await asyncio.gather(*(_window(seat.config, book) for seat in every))
     judges = tuple(
-        _planned(seat, found.notes[seat.name], window, config.prices)
+        _planned(seat, found.notes[seat.name], window, config.prices, times)
         for seat, window in zip(every, windows, strict=True)
     )
     takers = found.notes.values()
-    asked = sum((taker.questions for taker in takers), Counter[str]())
+    questions = sum((taker.questions for taker in takers), found.stored)
     oversized = sum((Counter(one.oversized) for one in judges), Counter[str]())
     judging = Judging.of(config.resolved.bench, {name: taker.identity for name, taker in found.notes.items()})
     return Plan(
         cases=len(dataset.reports) * config.repeats,
-        scorecards=found.scorecards,
-        questions=dict(sorted((found.stored + asked).items())),
-        stored=found.stored.total(),
+        scorecards=course.scorecards if share < 1.0 else found.scorecards,
+        tried=found.scorecards,
+        questions=_scaled(questions, times),
+        stored=round(times * found.stored.total()),
         prompt_tokens=sum(one.prompt_tokens for one in judges),
         shared_tokens=sum(one.shared_tokens for one in judges),
         completion_tokens=sum(one.completion_tokens for one in judges),
-        pages=found.pages,
-        pages_unread=found.pages_unread,
+        pages=round(times * found.pages),
+        pages_unread=round(times * found.pages_unread),
         judge=judging.said,
         judges=judges,
         seconds=_together(max, [one.seconds for one in judges]),
         cost=_together(sum, [one.cost for one in judges]),
-        unscored=dict(sorted(found.unscored.items())),
+        unscored=_scaled(found.unscored, times),
         lacking=dataset.lacking if found.unscored else {},
         rejected=tuple(dataset.rejected),
         window=min((window for window in windows if window is not None), default=None),
@@ -143,9 +150,13 @@ async def _plan(config: RunConfig) -> Plan:
         ),
         oversized=dict(sorted(oversized.items())),
         words=dict(sorted(found.words.items())),
-        citations=_citations(config, dataset.reports),
+        citations=_citations(config, drawn(dataset.reports, share)),
         absent=absent_pages(config.fetch, dataset.reports),
     )
+
+
+def _scaled(counts: Mapping[str, int], times: float) -> dict[str, int]:
+    return {name: round(times * count) for name, count in sorted(counts.items())}
 
 
 def _citations(config: RunConfig, reports: Iterable[Located]) -> tuple[str, ...]:
@@ -158,23 +169,30 @@ def _citations(config: RunConfig, reports: Iterable[Located]) -> tuple[str, ...]
     return tuple(lost_by(systems))
 
 
-def _planned(seat: Seat, notes: NoteTaker, window: int | None, prices: Mapping[str, Price]) -> PlannedJudge:
+def _planned(
+    seat: Seat, notes: NoteTaker, window: int | None, prices: Mapping[str, Price], times: float
+) -> PlannedJudge:
+    """What a judge would be asked: `times` what was noted."""
     own = prices.get(notes.identity.name)
     paid = [own] if own is not None else [prices.get(name) for name in notes.names]
-    spent = Usage(notes.prompt_tokens, 0, notes.completion_tokens)
+    prompt, shared, completion = (
+        round(times * tokens)
+        for tokens in (notes.prompt_tokens, notes.shared_tokens, notes.completion_tokens)
+    )
+    spent = Usage(prompt, 0, completion)
     return PlannedJudge(
         name=notes.identity.name,
         key=seat.name,
         answers=seat.answers,
-        to_ask=notes.questions.total(),
-        prompt_tokens=notes.prompt_tokens,
-        shared_tokens=notes.shared_tokens,
-        completion_tokens=notes.completion_tokens,
-        seconds=_together(max, [_seconds(notes, price) for price in paid]),
+        to_ask=round(times * notes.questions.total()),
+        prompt_tokens=prompt,
+        shared_tokens=shared,
+        completion_tokens=completion,
+        seconds=_together(max, [_seconds(prompt - shared, completion, price) for price in paid]),
         cost=_together(sum, [None if price is None else cost_of(spent, price) for price in paid]),
         unpriced=() if own is not None else tuple(name for name in notes.names if name not in prices),
         window=window,
-        oversized={} if window is None else notes.oversized(window),
+        oversized={} if window is None else _scaled(notes.oversized(window), times),
     )
 
 
@@ -199,14 +217,10 @@ async def _one_window(config: JudgeConfig, book: PromptBook) -> int | None:
         await judge.close()
 
 
-def _seconds(notes: NoteTaker, price: Price | None) -> float | None:
+def _seconds(computed: int, generated: int, price: Price | None) -> float | None:
     if price is None or not price.prompt_tokens_per_second or not price.completion_tokens_per_second:
         return None
-    computed = notes.prompt_tokens - notes.shared_tokens
-    return (
-        computed / price.prompt_tokens_per_second
-        + notes.completion_tokens / price.completion_tokens_per_second
-    )
+    return computed / price.prompt_tokens_per_second + generated / price.completion_tokens_per_second
 
 
 def run(options: argparse.Namespace) -> int:
@@ -222,6 +236,8 @@ def _print_plan(found: Plan) -> None:
     console = out()
     asked = sum(found.questions.values()) - found.stored
     print_table(_questions_table(found))
+    if found.tried < found.scorecards:
+        console.print(f"estimated from {found.tried:,} of these scorecards, drawn at random")
     console.print(f"to ask: {asked:,}; in the store already: {found.stored:,}")
     if found.oversized:
         kinds = "; ".join(

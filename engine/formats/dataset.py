@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import inspect
 import logging
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, partial
@@ -34,6 +35,7 @@ __all__ = [
     "Key",
     "Located",
     "Prompts",
+    "drawn",
     "layouts",
     "load_dataset",
     "load_tasks",
@@ -121,6 +123,13 @@ class Dataset(msgspec.Struct, dict=True):
             report = located.load()
             for repeat in range(repeats):
                 yield Case(task=self.tasks[located.task_id], report=report, repeat=repeat)
+
+
+def drawn(every: list[T], share: float) -> list[T]:
+    """A `share` of `every`, at least one, drawn at random and always the same; all of them from 1 on."""
+    if share >= 1.0 or not every:
+        return every
+    return random.Random(0).sample(every, max(1, round(share * len(every))))
 
 
 def load_dataset(

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.formats.dataset import Dataset
+from adjudge.engine.formats.dataset import Dataset, drawn
 from adjudge.engine.runs.record import Resolution, Spending
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Comparing
@@ -43,14 +45,21 @@ class Course:
         if self._rounds is not None:
             yield from self._rounds.batches()
 
-    def sample(self, repeats: int = 1) -> Iterator[Case]:
-        """The cases before any answer is known: the right number of comparisons, but not the actual pairs."""
-        compared = () if self._rounds is None else self._rounds.sample(repeats)
-        return chain(self._dataset.cases(repeats), compared)
+    def sample(self, repeats: int = 1, share: float = 1.0) -> Iterator[Case]:
+        """The cases before any answer is known: the right number of comparisons, but not the actual pairs.
+
+        A `share` below 1 draws as much of the reports and of the comparisons, always the same ones.
+        """
+        compared = () if self._rounds is None else self._rounds.sample(repeats, share)
+        return chain(_drawn(self._dataset, share).cases(repeats), compared)
 
     def stopped(self) -> Resolution | None:
         """How the run ended, if it was to stop when its comparisons were resolved."""
         return None if self._resolver is None else self._resolver.result()
+
+
+def _drawn(dataset: Dataset, share: float) -> Dataset:
+    return msgspec.structs.replace(dataset, reports=drawn(dataset.reports, share))
 
 
 # Each imports kernels where it is needed: a third of a second that other runs need for their leaderboard alone.

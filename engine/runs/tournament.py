@@ -15,7 +15,7 @@ import numpy as np
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
-from adjudge.engine.formats.dataset import Dataset
+from adjudge.engine.formats.dataset import Dataset, drawn
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.protocol import Comparing
 from adjudge.scoring.contract.scorecard import Scorecard
@@ -69,13 +69,15 @@ class Rounds:
             if size:
                 yield self._cases(self._next(size), self._repeats)
 
-    def sample(self, repeats: int) -> Iterator[Case]:
-        """As many cases as the run will score, before any answer is known: of each pair as many as of the others."""
+    def sample(self, repeats: int, share: float) -> Iterator[Case]:
+        """As many cases as the run will score, before any answer is known: of each pair as many as of the others.
+
+        A `share` below 1 draws as much of them.
+        """
         rows = max(map(len, self._waiting.values()))
         every = (found[row] for row in range(rows) for found in self._waiting.values() if row < len(found))
-        return self._cases(
-            sorted(match for match, _ in zip(every, range(self._budget), strict=False)), repeats
-        )
+        matches = [match for match, _ in zip(every, range(self._budget), strict=False)]
+        return self._cases(sorted(drawn(matches, share)), repeats)
 
     def take(self, card: Scorecard) -> None:
         """Take in a scorecard of the round; one without a value carries no information."""
