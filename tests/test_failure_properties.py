@@ -507,6 +507,10 @@ def test_spelling_an_address_in_more_ways_never_counts_twice(case: Case, seed: i
     assert after.scores["pairs"] == times * (before.scores["pairs"] or 0)
     assert after.scores["distinct_pages"] == before.scores["distinct_pages"]
     assert after.scores["c_acc_distinct"] == pytest.approx(before.scores["c_acc_distinct"])
+    board = board_of(metrics_of(protocol, many), {"many": after})
+    (signs,) = (one.standings[0].signs for one in board.metrics if one.headline)
+    rests = abs((after.scores["c_acc"] or 0.0) - (after.scores["c_acc_distinct"] or 0.0)) > 0.02 + 1e-9
+    assert any("by distinct pages" in sign.words for sign in signs) == rests
 
 
 SPELT: list[Callable[[str], str]] = [

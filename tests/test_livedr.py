@@ -149,6 +149,17 @@ def test_geo_asks_the_judge_about_unequal_titles() -> None:
     assert figures(card) == pytest.approx((0.5, 1.0, 2 / 3))
 
 
+def test_row_given_twice_counts_twice_but_by_eq1_once() -> None:
+    """The published precision of SciFacts, which docs/failures.md names; Eq. 1 beside it."""
+    truth = [[{"paper_title": ["Paper A"]}, {"paper_title": ["Paper B"]}]]
+    rows = [{"paper_title": "Paper A"}, {"paper_title": "Neither"}]
+    once, twice = (score(case_of("scifacts-geo", truth, [given]))[0] for given in (rows, [rows[0], *rows]))
+    assert figures(once) == pytest.approx((1 / 2, 1 / 2, 1 / 2))
+    assert figures(twice) == pytest.approx((2 / 3, 1 / 2, 4 / 7))
+    assert figures(once, "_eq1") == pytest.approx((1 / 2, 1 / 2, 1 / 2))
+    assert figures(twice, "_eq1") == pytest.approx((1 / 3, 1 / 2, 2 / 5))
+
+
 def test_object_is_graded_field_by_field() -> None:
     truth = [{"title": "HOT", "year": 2024, "venue": "ACL"}]
     card, tools = score(
