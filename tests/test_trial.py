@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from functools import cache, partial
-from random import Random
 
 import pytest
 from aiohttp import web
@@ -16,7 +15,6 @@ from adjudge.engine.trial.material import Material, at_hand, negated, shipped, w
 from adjudge.engine.trial.trial import Trial, materials_of, trial, types_of
 from adjudge.judges import Asked, Judge, JudgeIdentity, LexicalJudge, Question, Reply, ScriptedJudge
 from adjudge.judges.lexical import figures
-from adjudge.judges.schema import schema_of
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.deepresearch_bench.fact_questions import Backed
 from adjudge.scoring.deepresearch_bench.race import ArticleMarks, OverallMark, PairMarks
@@ -25,12 +23,12 @@ from adjudge.scoring.pairwise.pairwise import BetterReport
 from adjudge.scoring.rubrics.asking import ExplainedItems, RubricItems, RubricPoints
 from tests.commands import run
 from tests.mock_openai import Call, MockOpenAI, completion
-from tests.random_judge import drawn, random_judge
+from tests.planted import Oracle, constant, made_material
+from tests.random_judge import random_judge
 from tests.worlds import lines, world
 
 FAMILIES = (Backed, Grounded, RubricPoints, RubricItems, ExplainedItems, ChecklistMet, Recall, PairMarks, BetterReport,
             ArticleMarks, OverallMark)  # fmt: skip
-QUOTED = re.compile(r": (?=[A-Z])|：|\([12]\) |（[12]）")
 
 
 @cache
@@ -42,97 +40,21 @@ def tried(judge: Judge, kinds=FAMILIES, **more) -> Trial:
     return asyncio.run(trial(judge, shipped_material(), kinds, **more))
 
 
-def share_in(criterion: str, report: str) -> float:
-    """How much of what a criterion quotes the report has."""
-    quoted = [piece.strip() for piece in QUOTED.split(criterion)[1:] if piece.strip()]
-    return sum(piece in report for piece in quoted) / len(quoted)
-
-
-def worth(task: str, text: str) -> float:
-    """How many of the statements of the shipped report on this task a text has, once each."""
-    known = next(one for own in shipped_material().values() for one in own if one.task == task)
-    return sum(one.text in text for one in known.statements) / len(known.statements)
-
-
-def better(task: str, first: str, second: str) -> str:
-    ahead = worth(task, first) - worth(task, second)
-    return "tie" if not ahead else "first" if ahead > 0 else "second"
+@cache
+def oracle() -> Oracle:
+    return Oracle([one for own in shipped_material().values() for one in own])
 
 
 def perfect(question: Question) -> str:
-    """The right answer, as JSON, to any question that has controls."""
-    keys = [f"c{place:02d}" for place in range(1, question.count + 1)]
-    match question:
-        case Backed():
-            says = [
-                "supported" if one in question.context["page"] else "unsupported"
-                for one in question.statements
-            ]
-            found = {"items": dict(zip(keys, says, strict=True))}
-        case Grounded():
-            says = [
-                "supported" if one in question.context["source"] else "unsupported" for one in question.claims
-            ]
-            found = {"verdicts": dict(zip(keys, says, strict=True))}
-        case RubricPoints():
-            found = {"points": round(share_in(question.criterion, question.context["report"]) * 3)}
-        case RubricItems():
-            shares = [share_in(one, question.context["report"]) for one in question.items]
-            found = {"items": {key: {"level": 2 * one} for key, one in zip(keys, shares, strict=True)}}
-        case ExplainedItems():
-            shares = [share_in(one, question.context["report"]) for one in question.items]
-            found = {
-                "items": {
-                    key: {"evidence": "", "level": 2 * one} for key, one in zip(keys, shares, strict=True)
-                }
-            }
-        case ChecklistMet():
-            met = [share_in(one, question.context["report"]) == 1 for one in question.requirements]
-            found = {"met": dict(zip(keys, met, strict=True))}
-        case Recall():
-            shares = [share_in(one, question.context["report"]) for one in question.insights]
-            found = {"recalled": dict(zip(keys, shares, strict=True))}
-        case PairMarks():
-            task = question.context["task"]
-            marks = {
-                "a": round(9 * worth(task, question.context["article_a"])),
-                "b": round(9 * worth(task, question.article_b)),
-            }
-            found = {"items": dict.fromkeys(keys, marks)}
-        case BetterReport():
-            found = {"better": better(question.task, question.context["first"], question.context["second"])}
-        case ArticleMarks():
-            mark = {"mark": round(9 * worth(question.context["task"], question.context["article"]))}
-            found = {"items": dict.fromkeys(keys, mark)}
-        case _:
-            found = {"mark": round(9 * worth(question.context["task"], question.context["article"]))}
-    return json.dumps(found)
+    return oracle()(question)
 
 
 def erring(seed: int, share: float) -> ScriptedJudge:
-    """A judge that answers `share` of the questions at random, and the others rightly."""
-    random = Random(seed)
-
-    def opinion(question: Question) -> str:
-        if random.random() < share:
-            return json.dumps(drawn(schema_of(question, analysis=False), random))
-        return perfect(question)
-
-    return ScriptedJudge(opinion)
+    return oracle().erring(seed, share)
 
 
-def constant(last: bool, question: Question) -> str:
-    def fitting(schema):
-        if "enum" in schema:
-            return schema["enum"][-1 if last else 0]
-        match schema["type"]:
-            case "object":
-                return {name: fitting(kind) for name, kind in schema["properties"].items()}
-            case "string":
-                return ""
-        return last
-
-    return json.dumps(fitting(schema_of(question, analysis=False)))
+def better(task: str, first: str, second: str) -> str:
+    return oracle().better(task, first, second)
 
 
 def test_perfect_judge_passes_every_question_type():
@@ -335,8 +257,9 @@ def test_judge_that_cannot_be_reached_is_an_error_in_one_line(capsys):
 
 
 @pytest.mark.parametrize("says", [None, 0.0])
-async def test_run_checks_its_judge_before_it_asks(tmp_path, capsys, caplog, says: float | None):
+async def test_run_checks_its_judge_before_it_asks(tmp_path, capsys, caplog, monkeypatch, says: float | None):
     """A judge whose answers are drawn by lot, and one that says the same to everything."""
+    monkeypatch.setattr("adjudge.engine.commands.judge.WORTH", 20)
 
     async def constant(mock: MockOpenAI, call: Call) -> web.Response | None:
         if call.is_probe or says is None:
@@ -349,10 +272,45 @@ async def test_run_checks_its_judge_before_it_asks(tmp_path, capsys, caplog, say
         code, _, error = await asyncio.to_thread(run, capsys, "evaluate", required)
         assert code == 1 and "fails questions with known answers (" in error and "adjudge judge" in error
         assert not list(tmp_path.glob("store/judgments/*.parquet"))
-        code, _, _ = await asyncio.to_thread(
-            run, capsys, "evaluate", world(tmp_path, **settings, judge_check="warn")
-        )
+        code, _, _ = await asyncio.to_thread(run, capsys, "evaluate", world(tmp_path, **settings))
         assert code == 0 and sum("fails questions with known" in one for one in caplog.messages) == 1
         calls = mock.calls
         assert (await asyncio.to_thread(run, capsys, "evaluate", required))[0] == 0  # all is stored
         assert mock.calls == calls
+
+
+@pytest.mark.parametrize(("worth", "check", "told"), [(20, "warn", 1), (21, "warn", 0), (20, "off", 0)])
+async def test_check_is_left_where_it_is_much_beside_the_run(
+    tmp_path, capsys, caplog, monkeypatch, worth: int, check: str, told: int
+):
+    monkeypatch.setattr("adjudge.engine.commands.judge.WORTH", worth)
+    async with MockOpenAI() as mock:
+        settings = {"systems": 1, "tasks": 2, "judge": f"openai:{mock.url}#mock", "judge_check": check}
+        code, _, _ = await asyncio.to_thread(run, capsys, "evaluate", world(tmp_path, **settings))
+        assert code == 0 and (mock.calls > 20 + mock.probes) == bool(told)
+    assert sum("fails questions with known" in one for one in caplog.messages) == told
+
+
+async def test_slow_check_does_not_hold_a_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("adjudge.engine.commands.judge.WORTH", 1)
+    monkeypatch.setattr("adjudge.engine.commands.judge.CHECK_S", 0.3)
+
+    async def slow(mock: MockOpenAI, call: Call) -> web.Response | None:
+        if not call.is_probe and mock.calls < 20:
+            await asyncio.sleep(2)
+        return None
+
+    async with MockOpenAI(fault=slow) as mock:
+        path = world(tmp_path, systems=1, tasks=2, judge=f"openai:{mock.url}#mock")
+        code, _, error = await asyncio.to_thread(run, capsys, "evaluate", path)
+    assert code == 0, error
+
+
+def test_one_other_answer_of_few_is_no_noise():
+    """Of eight questions that are asked again, one that is answered otherwise may be chance."""
+    outcomes = []
+    for seed in range(12):
+        material = made_material(seed)
+        judge = Oracle(material).erring(seed, 1 / 30)
+        outcomes.append(asyncio.run(trial(judge, {"en": material})).outcome)
+    assert outcomes.count("passed") >= 11

@@ -66,7 +66,6 @@ from adjudge.engine.tables.terminal import Terminal
 _log = logging.getLogger(__name__)
 
 CHECKED_CASES = 2_000
-TRIED_CASES = 200
 CLUSTER_ENDS_S = 60.0
 WAITS_S = 5.0
 
@@ -130,8 +129,7 @@ async def evaluate_async(
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     course, ledger, gauge = Course(config, dataset), _Ledger(), _Gauge(config)
-    if config.judge_check != "off":
-        await _check_judges(config, course)
+    await _check_judges(config, course)
     record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
     with about(run=run), RunFolder(out, record, gauge) as folder:
         steps = [*course.steps, *ledger.steps, folder.take]
@@ -289,10 +287,14 @@ async def _open(
 
 async def _check_judges(config: RunConfig, course: Course) -> None:
     """Try the run's judges, and say what they fail by. Raises JudgeError."""
+    if all(
+        one.backend != "openai" for seat in config.resolved.bench.seats.values() for one in seat.config.each()
+    ):
+        return
     # It imports what computes rates and their intervals, which other runs need only for the leaderboard.
     from adjudge.engine.commands.judge import check_judges
 
-    await check_judges(config, list(islice(course.sample(), TRIED_CASES)), partial(_log.warning, "%s"))
+    await check_judges(config, course, partial(_log.warning, "%s"))
 
 
 async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:

@@ -40,6 +40,10 @@ _CASES = 200  # of a configuration, of which controls are made
 _FORESEEN = 20  # of them, whose questions are foreseen
 _SHORT = 4  # statements or reports of each language, of a check before a run
 _MOST_SAID = 3  # faults, in one line
+WORTH = 1_000
+"""Questions to a judge from which a run asks it some with known answers first, unless the configuration requires it."""
+CHECK_S = 60.0
+"""Seconds that these take at most where they are not required."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,25 +108,45 @@ async def _seated(config: RunConfig, size: int) -> AsyncIterator[Tried]:
         yield await _one(name, judge, materials, kinds, [words[one] for one in others], price, size)
 
 
-async def check_judges(config: RunConfig, cases: list[Case], say: Callable[[str], None]) -> None:
-    """Try the servers that a run of `config` will ask, by a few controls made from `cases`; `say` what they fail by.
+async def check_judges(config: RunConfig, course: Course, say: Callable[[str], None]) -> None:
+    """Try the servers that the `course` of a run will ask, by a few controls made from it; `say` what they fail by.
 
-    A judge that is asked nothing, since all is stored, is not tried. Raises JudgeError for one that cannot be used, or
-    that fails where the configuration requires it not to.
+    A judge that is asked nothing, since all is stored, is not tried, nor one that is asked so little that the controls
+    would be much beside it. Raises JudgeError where the configuration requires a judge to pass, and it does not, or
+    cannot be used; otherwise the run's own probe tells of that.
     """
-    asked = {name: one.questions for name, one in (await dry_run(config, cases[:_FORESEEN])).notes.items()}
-    materials = await asyncio.to_thread(materials_of, cases, _SHORT)
-    for name, seat in config.resolved.bench.seats.items():
-        kinds, _ = types_of(asked[name])
-        if not asked[name] or any(one.backend != "openai" for one in seat.config.each()):
+    servers = {
+        name: seat
+        for name, seat in config.resolved.bench.seats.items()
+        if all(one.backend == "openai" for one in seat.config.each())
+    }
+    if config.judge_check == "off" or not servers:
+        return
+    is_required = config.judge_check == "require"
+    cases = list(islice(course.sample(), _CASES))
+    foreseen = cases[:_FORESEEN]
+    notes = (await dry_run(config, foreseen)).notes
+    share = max(1.0, course.scorecards / max(1, len(foreseen) * len(config.protocols)))
+    materials: _Material = {}
+    for name, seat in servers.items():
+        asked = notes[name].questions
+        if not asked or (not is_required and asked.total() * share < WORTH):
             continue
+        materials = materials or await asyncio.to_thread(materials_of, cases, _SHORT)
+        kinds, _ = types_of(asked)
         judge = make_judge(seat.config, make_book(config), seat.free_text)
-        found = (await _one(name, judge, materials, kinds, [], None, _SHORT)).found
-        if found.outcome == "passed":
+        try:
+            async with asyncio.timeout(None if is_required else CHECK_S):
+                found = (await _one(name, judge, materials, kinds, [], None, _SHORT)).found
+        except (TimeoutError, JudgeError):
+            if is_required:
+                raise
+            continue
+        if found.outcome == "passed" or (found.outcome == "unusable" and not is_required):
             continue
         why = "; ".join(found.why[:_MOST_SAID]) or "no answers"
         line = f"judge {found.judge}: fails questions with known answers ({why}); see `adjudge judge`"
-        if config.judge_check == "require":
+        if is_required:
             raise JudgeError(line)
         say(line)
 

@@ -326,9 +326,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """When the run may stop early: METRIC, METRIC:A,B, or a mapping."""
     report_limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_REPORT_CHARS)] | None = None
     """At most 500,000, as by default. Longer reports are report_too_large; rewards take it from the judge's window."""
-    judge_check: Literal["off", "warn", "require"] = "off"
-    """Whether judges are asked a few questions with known answers first, as by `adjudge judge`: what fails is said, or
-    ends the run (`require`)."""
+    judge_check: Literal["off", "warn", "require"] = "warn"
+    """Whether judges are asked a few questions with known answers first, as by `adjudge judge`: before a run that will
+    ask 1,000 questions or more, to say what fails; or before any run, which ends where one fails (`require`)."""
     max_questions: Count | None = None
     """The run stops when it has asked so many; the same command continues it."""
     max_cost: Positive | None = None

@@ -30,7 +30,8 @@ Outcome = Literal["passed", "failed", "unusable"]
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge must reach (`answered`, `separation`, `rate`), and what it must not exceed; shares of 1.
 
-    A kind of control fails if the whole interval of its rate is below `rate`. `TypeResult` says what the others are.
+    A kind of control fails if the whole interval of its rate is below `rate`, repeat noise if all of its own is above
+    `noise`. `TypeResult` says what the others are.
     """
 
     answered: float = 0.9
@@ -278,6 +279,6 @@ def _why(found: Sequence[TypeResult], asked: int, unanswered: int, limits: Limit
         ):
             if value is not None and abs(value) > most:
                 said.append(f"{one.question}: {name} {value:+.2f}")
-        if one.noise is not None and one.noise > limits.noise:
+        if one.noise is not None and wilson(round(one.noise * one.again), one.again)[0] > limits.noise:
             said.append(f"{one.question}: {one.noise:.0%} of {one.again:,} answers differ when asked again")
     return tuple(said)
