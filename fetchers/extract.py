@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from adjudge.fetchers.html import texts_of
 from adjudge.fetchers.office import office_kind, read_office
-from adjudge.fetchers.page import kind_of
+from adjudge.fetchers.page import kind_of, media_type
 from adjudge.fetchers.process import Extraction, Extractor, Unreadable
 from adjudge.fetchers.urls import storable
 
@@ -133,12 +133,23 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     elif kind == "xml":
         found = Extraction("", "", _xml(body))
     elif kind == "text":
-        found = Extraction("", "", decode(body, content_type))
+        text = decode(body, content_type)
+        found = Extraction("", "", _unescaped(text) if "json" in media_type(content_type) else text)
     else:
         raise Unreadable("not HTML, PDF, XML, plain text or an Office file")
     title, description = _line(found.title)[:MAX_TITLE], _line(found.description)[:MAX_DESCRIPTION]
     text, beside = storable(found.text).strip(), storable(found.beside).strip()
     return Extraction(title, description, text, beside=beside)
+
+
+_ESCAPES = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_MEANT = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": " "}
+
+
+def _unescaped(text: str) -> str:
+    """JSON as it reads: its strings without escapes."""
+    said = _ESCAPES.sub(lambda one: chr(int(one[1], 16)) if one[1] else _MEANT.get(one[2], one[2]), text)
+    return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _html(source: str, extractor: Extractor) -> Extraction:

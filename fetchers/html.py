@@ -58,7 +58,23 @@ _MOST_BETWEEN, _MOST_OUTSIDE = 100, 30
 _MOST_WITHIN_CALLED, _MOST_OUTSIDE_CALLED = 25, 10
 
 _WORD = re.compile(r"\w+")
-_TO_PREPARE = re.compile(r"<(?:sup|template|math)\b", re.I)
+_TO_PREPARE = re.compile(
+    r"<(?:sup|template|math)\b|vertical-align:\s?super|display:\s?none|\shidden\b|<a\s[^<>]*href=.?#", re.I
+)
+_RAISED = 'sup, span[style*="vertical-align:super" i], span[style*="vertical-align: super" i]'
+# Within a line: sort keys, labels for programs. Longer ones are shown on a click.
+_UNSEEN = ", ".join(
+    f"{tag}{way}:not([role])"
+    for tag in ("span", "small", "b", "i", "em")
+    for way in ("[hidden]", '[style*="display:none" i]', '[style*="display: none" i]')
+)
+_MOST_UNSEEN = 40
+# Two elements of a line with nothing between them, of which each ends or begins with a word: styles set them apart.
+_INLINE = r"(?:span|a|b|i|em|strong|small|label|time|data|u|bdi|abbr)"
+_SIDE_BY_SIDE = re.compile(
+    rf"(?<=\w\w)(?=(?:</{_INLINE}>){{1,9}}(?:<{_INLINE}(?:\s[^<>]{{0,2000}})?>){{1,9}}\w\w)", re.I
+)
+_NOTE_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*\u2020\u2021])[\])]?")
 _TIME = re.compile(r"</?time(?:\s[^<>]*)?>", re.I)
 _BEFORE = 12
 
@@ -97,21 +113,38 @@ def _others(shown: str, main: str) -> str:
 
 
 def _prepared(source: str) -> str:
-    """The page with raised text and formulas as a reader takes them, and without inert templates."""
+    """The page with raised text, formulas and marks of notes as a reader takes them, without what nobody sees."""
+    source = _SIDE_BY_SIDE.sub(" ", source)
     if not _TO_PREPARE.search(source):
         return source
     page = LexborHTMLParser(source)
-    for inert in page.css("template:not([shadowrootmode]), math annotation, math annotation-xml"):
-        inert.decompose()
-    for formula in page.css("math"):
+    inert = page.css("template:not([shadowrootmode]), math annotation, math annotation-xml")
+    inert += [node for node in page.css(_UNSEEN) if 0 < len(node.text().strip()) <= _MOST_UNSEEN]
+    formulas = page.css("math")
+    marks = [node for node in page.css('a[href^="#"]:not([href="#"])') if _is_glued_mark(node)]
+    lifted = page.css(_RAISED)
+    if not (inert or formulas or marks or lifted):
+        return source  # as it was written: trafilatura may read another spelling of it otherwise
+    for node in inert:
+        node.replace_with("")  # unlike `decompose`, it leaves what is within in memory
+    for formula in formulas:
         formula.replace_with(f" {' '.join(formula.text(separator=' ').split())} ")
-    for node in page.css("sup"):
+    for mark in marks:
+        mark.replace_with(raised(_end_of(mark.prev), mark.text(), is_note=True))
+    for node in lifted:
         parent = node.parent
         link = parent if parent is not None and parent.tag == "a" else None
         is_note = link is not None or node.css_first("a") is not None
         before = _end_of(node.prev or (link.prev if link is not None else None))
         node.replace_with(raised(before, node.text(), is_note=is_note))
     return page.html or ""
+
+
+def _is_glued_mark(link: LexborNode) -> bool:
+    """Whether `link` is a note's number right behind a word or a number, in no raised text."""
+    text = link.text(strip=True)
+    is_mark = _NOTE_MARK.fullmatch(text) is not None and link.css_first("sup") is None
+    return is_mark and _end_of(link.prev)[-1:].isalnum() and (link.parent is None or link.parent.tag != "sup")
 
 
 def _end_of(node: LexborNode | None) -> str:

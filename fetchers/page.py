@@ -76,6 +76,7 @@ _BEGINNING = 1445  # bytes that a browser looks at
 _NOT_BINARY = bytes({*range(256)} - {*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _MOST_BINARY = 0.05  # of a labelled text; of random bytes a tenth is
 _ARCHIVE = b"PK\3\4"
+_MARKUP = b"{\\rtf"  # of a word processor
 _SIGNATURES = (
     *(
         _ARCHIVE,
@@ -129,7 +130,11 @@ def kind_of(content_type: str, body: bytes) -> Kind | None:
     if start.startswith(b"%pdf-") or (said == "pdf" and b"%PDF-" in beginning):
         return "pdf"
     binary = _binary_share(beginning, content_type)
-    if not may_be_read(content_type) or (binary and beginning.startswith(_SIGNATURES)):
+    if (
+        start.startswith(_MARKUP)
+        or not may_be_read(content_type)
+        or (binary and beginning.startswith(_SIGNATURES))
+    ):
         return None
     if _begins_as_html(start, _PAGES if said == "xml" else _TAGS) and said not in ("html", "text"):
         return "html"

@@ -343,3 +343,23 @@ async def test_cancelled_reader_frees_the_worker() -> None:
     assert (await pool.extract(ARTICLE, HTML)).title == "A plain article"
     assert hung.cancelled()
     await pool.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (r'{"a": "Br\u00fccke\nvon \"1887\""}', '{"a": "Brücke\nvon "1887""}'),
+        (r'"\ud83d\ude82 \\u0041"', '"\U0001f682 \\u0041"'),
+        (r'"\ud83d"', '"\ufffd"'),
+        ("[1, 2", "[1, 2"),
+    ],
+)
+def test_json_is_read_without_escapes(source: str, said: str) -> None:
+    assert extract(source.encode(), "application/json", "fast").text == said
+    assert extract(source.encode(), "text/plain", "fast").text == source
+
+
+def test_a_word_processor_s_markup_is_no_text() -> None:
+    for label in ("application/rtf", "text/plain", ""):
+        with pytest.raises(Unreadable):
+            extract(rb"{\rtf1\ansi The house was sold.}", label, "fast")

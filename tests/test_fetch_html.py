@@ -50,6 +50,11 @@ def text(body: bytes, extractor: Extractor = "trafilatura") -> str:
         ("of 1,200<sup><a href=#n>3</a></sup> readers", "of 1,200[3] readers"),
         ("of 1,200<a href=#n><sup>3</sup></a> readers", "of 1,200[3] readers"),
         ("of 1,200<sup><a href=#n>[3]</a></sup> readers", "of 1,200[3] readers"),
+        ("of 71,300<a href=#n1>1</a> readers", "of 71,300[1] readers"),
+        ("of 3.2 × 10<span style='vertical-align: super'>8</span> cells", "of 3.2 × 10^8 cells"),
+        ("of 4<span style='display: none'>0004</span>.7 million", "of 4.7 million"),
+        ("of 4<span hidden>0004</span>.7 million", "of 4.7 million"),
+        ("in <b>super</b><i>s</i>, <b>5</b><b>3</b>10 of them", "in supers, 5310 of them"),
         ("costs <span>$11<sup>99</sup></span> a month", "costs $11.99 a month"),
         ("on <time datetime=1932-05-03>3 May 1932</time> it met", "on 3 May 1932 it met"),
         ("makes <output>412</output> in all", "makes 412 in all"),
@@ -68,6 +73,8 @@ def test_raised_text_keeps_its_words(before: str, said: str, is_note: bool) -> N
 @pytest.mark.parametrize(
     ("markup", "said"),
     [
+        ("<div><span class=k>Weight</span><span class=v>27.5 kg</span></div>", ["Weight 27.5 kg"]),
+        ("<div><a href=u>ida</a><span>Posts: 4</span></div>", ["ida Posts: 4"]),
         ("<figure><img src=c.png><figcaption>Figure 2: 38 trains</figcaption></figure>", ["Figure 2: 38 trains"]),
         ("<aside><h3>In figures</h3><ul><li>Arches: 19<li>Height: 43 m</ul></aside>", ["Arches: 19", "Height: 43 m"]),
         ("<div class=stats><div><span>71,300</span> <span>books a year</span></div></div>", ["71,300 books a year"]),
@@ -199,3 +206,12 @@ def test_large_pages_are_read_in_seconds() -> None:
     started = time.process_time()
     assert "House 24999 gave 24999 tonnes" in text(body)
     assert time.process_time() - started < 10
+
+
+def test_what_is_within_unseen_text_is_unseen_too() -> None:
+    hidden = "<span hidden>a<span hidden>b<sup>2</sup><a href=#n1>1</a><math><mn>3</mn></math></span></span>"
+    nested = f"<template><template>c</template>{hidden}</template>"
+    found = text(
+        article(f"<p>The yearly book has 40{hidden * 50} pages, and nobody{nested * 50} knows why.</p>")
+    )
+    assert "has 40 pages, and nobody knows why." in found
