@@ -19,7 +19,7 @@ from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.commands.export import export_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
-from adjudge.engine.exports.forms import FORMS
+from adjudge.engine.exports.forms import BENCHMARKS, FORMS
 from adjudge.engine.exports.harbor import write_rewards
 from adjudge.engine.exports.trackers import has_ended
 from adjudge.engine.runs.record import RunRecord
@@ -87,8 +87,7 @@ def test_documented_command_writes_files_into_its_folder(command: str, run: Path
 
 def test_every_format_has_a_documented_command() -> None:
     named = {shlex.split(command)[4] for command in COMMANDS}
-    benchmarks = {"deepresearch-bench", "livedrbench", "dr3-eval"}
-    assert named == set(FORMS) - benchmarks
+    assert named == set(FORMS) - set(BENCHMARKS)
 
 
 def test_eval_results_are_read_by_the_hub_library(run: Path, tmp_path: Path) -> None:

@@ -222,6 +222,46 @@ def test_livedrbench_results_survive_import_and_export(tmp_path: Path) -> None:
     ]
 
 
+def test_key_points_survive_import_and_export(tmp_path: Path) -> None:
+    """In the published spelling and the right one; a bad entry costs the others nothing."""
+    labels = {"1": ["Supported", "It says so."], "2": ["Omitted", "…"], "3": ["Contradicted", ""]}
+    entry = {"labels": labels, "support_rate": 100 / 3, "contradicted_rate": 100 / 3}
+    entries = {"q1": entry | {"ommitted_rate": 100 / 3}, "q2": entry | {"omitted_rate": 100 / 3}}
+    file = tmp_path / "results/one/evaluation_results_kpr_judge.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(entries | {"q3": {"labels": {"1": ["Perhaps", ""]}}}))
+    result = import_results(tmp_path / "results", "deepresearchgym", tmp_path / "run")
+    assert [bad.line for bad in result.rejected] == [3]
+    found = figures(result)
+    rates = [found[name, "one"] for name in ("support", "contradiction", "omission")]
+    assert rates == pytest.approx([1 / 3] * 3)
+    export_run(tmp_path / "run", "deepresearchgym", tmp_path / "out")
+    assert json.loads((tmp_path / "out/one/evaluation_results_kpr.json").read_text()) == entries
+    again = import_results(tmp_path / "out", "deepresearchgym", tmp_path / "again")
+    assert figures(again) == found
+
+
+def test_own_key_points_are_exported_as_published(tmp_path: Path) -> None:
+    points = [{"point": "The mill closed in 1950."}, {"point": "The weir is of oak."}]
+    lines(tmp_path / "tasks.jsonl", [{"id": "1", "prompt": "Why?", "gold": {"keypoints": points}}])
+    lines(
+        tmp_path / "reports.jsonl",
+        [{"task_id": "1", "system": "one", "text": "The mill closed in 1950, after a long dispute."}],
+    )
+    config = {
+        "tasks": str(tmp_path / "tasks.jsonl"),
+        "reports": [str(tmp_path / "reports.jsonl")],
+        "protocols": ["keypoints"],
+        "store": str(tmp_path / "store"),
+        "out": str(tmp_path / "run"),
+    }
+    evaluate(RunConfig.of(config))
+    export_run(tmp_path / "run", "deepresearchgym", tmp_path / "out")
+    (entry,) = json.loads((tmp_path / "out/one/evaluation_results_kpr.json").read_text()).values()
+    assert [label for label, _ in entry["labels"].values()] == ["Supported", "Omitted"]
+    assert (entry["support_rate"], entry["omitted_rate"], entry["contradicted_rate"]) == (50.0, 50.0, 0.0)
+
+
 def test_dr3_results_survive_import_and_export(tmp_path: Path) -> None:
     case = tmp_path / "results/64k/one/001"
     sides = {
@@ -474,7 +514,7 @@ def test_invalid_row_is_left_out_by_its_place(tmp_path: Path, row: Row, said: st
 
 
 def test_every_benchmark_has_a_reader() -> None:
-    assert BENCHMARKS == ("deepresearch-bench", "livedrbench", "dr3-eval")
+    assert BENCHMARKS == ("deepresearch-bench", "livedrbench", "dr3-eval", "deepresearchgym")
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -483,7 +523,7 @@ def test_every_benchmark_has_a_reader() -> None:
 def test_any_bytes_are_no_results_or_named(benchmark: str, content: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "results/64k/one/001"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("raw_results.jsonl", "one.json", "eval_overall_quality.json"):
+    for name in ("raw_results.jsonl", "one.json", "eval_overall_quality.json", "evaluation_results_kpr.json"):
         (folder / name).write_bytes(content)
     with pytest.raises(UsageError, match="has no results") as raised:
         import_results(tmp_path / "results", benchmark, tmp_path / "run")

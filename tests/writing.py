@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.commands.import_results import import_results
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.exports.forms import FORMS
 from adjudge.engine.rewards.model import RewardModel
@@ -14,7 +15,7 @@ from tests.examples import shipped
 from tests.result_folders import race_row, written
 from tests.worlds import world
 
-_RUNS = {"livedrbench": "livedr", "dr3-eval": "dr3", "eval-results": "hub"}
+_RUNS = {"livedrbench": "livedr", "dr3-eval": "dr3", "deepresearchgym": "points", "eval-results": "hub"}
 EXPORTS = {
     f"export {form}": ["export", f"HERE/{_RUNS.get(form, 'run')}", "--format", form, "--out", "OUT/made"]
     for form in FORMS
@@ -72,6 +73,14 @@ def made(folder: Path) -> Path:
     config = msgspec.structs.replace(record.config, tasks="hf:example/tasks")
     msgspec.structs.replace(record, config=config).write(folder / "hub")
     evaluate(RunConfig.load(world(folder / "world", systems=2, tasks=2)))
+    entry = {
+        "labels": {"1": ["Supported", ""]},
+        "support_rate": 100,
+        "omitted_rate": 0,
+        "contradicted_rate": 0,
+    }
+    written(folder / "gym/one/evaluation_results_kpr.json", [{"1": entry}])
+    import_results(folder / "gym", "deepresearchgym", folder / "points")
     written(folder / "results/raw_results.jsonl", [race_row(1, 0.5)])
     log = {"metric": "score_clipped", "log": {"file": str(folder / "rewards.jsonl")}}
     with RewardModel(world(folder / "trained", systems=1, tasks=1, reward=log)) as model:

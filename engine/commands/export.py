@@ -19,7 +19,7 @@ from adjudge.engine.exports.harbor import write_rewards
 from adjudge.engine.exports.huggingface import write_eval_results, write_space
 from adjudge.engine.exports.score_rows import write_scores
 from adjudge.engine.exports.trackers import write_mlflow, write_wandb
-from adjudge.engine.formats import dr3, livedrbench
+from adjudge.engine.formats import deepresearchgym, dr3, livedrbench
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.deepresearch_bench import write_fact, write_race
 from adjudge.engine.formats.recorded import Identity, RunToWrite
@@ -74,6 +74,8 @@ def _write(form: Form, run: Run, out: Path, place: Path) -> Iterator[Path]:
             yield from livedrbench.write_results(_whole(run), out, categories)
         case "dr3-eval":
             yield from dr3.write_results(_whole(run), out)
+        case "deepresearchgym":
+            yield from deepresearchgym.write_results(_whole(run), out)
         case "scores":
             yield from write_scores(run.scores, record, out)
         case "harbor":

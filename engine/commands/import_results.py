@@ -26,6 +26,7 @@ from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.folders import (
     Reader,
     read_deepresearch_bench,
+    read_deepresearchgym,
     read_dr3,
     read_livedrbench,
     read_results,
@@ -53,6 +54,7 @@ _READERS: dict[str, Reader] = {
     "deepresearch-bench": read_deepresearch_bench,
     "livedrbench": read_livedrbench,
     "dr3-eval": read_dr3,
+    "deepresearchgym": read_deepresearchgym,
 }
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-Benchmark = Literal["deepresearch-bench", "livedrbench", "dr3-eval"]
+Benchmark = Literal["deepresearch-bench", "livedrbench", "dr3-eval", "deepresearchgym"]
 Form = Literal[Benchmark, "scores", "every-eval-ever", "eval-results", "space", "wandb", "mlflow", "harbor"]
 
 BENCHMARKS: tuple[Benchmark, ...] = get_args(Benchmark)

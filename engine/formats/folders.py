@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.formats import deepresearch_bench, dr3, livedrbench
+from adjudge.engine.formats import deepresearch_bench, deepresearchgym, dr3, livedrbench
 from adjudge.engine.formats.dataset import UNREADABLE, FormatError, Key, rows
 from adjudge.engine.formats.deepresearch_bench import Query
 from adjudge.engine.formats.recorded import Results
@@ -93,6 +93,12 @@ def read_dr3(folder: Path, system: str | None, results: Results) -> None:
     if system is not None:
         raise FormatError("import: DR3-Eval's folders name their systems; leave --system out")
     dr3.read_results(folder, results)
+
+
+def read_deepresearchgym(folder: Path, system: str | None, results: Results) -> None:
+    """Add the results of a file for each system, whose folder has its name."""
+    for file in _files(folder, f"{deepresearchgym.FILE}*.json"):
+        deepresearchgym.read_results(file, system or file.absolute().parent.name, results)
 
 
 def _files(folder: Path, pattern: str) -> Iterator[Path]:

@@ -30,7 +30,7 @@ from adjudge.scoring.contract.scorecard import (
 from adjudge.scoring.rubrics.asking import lexical_level
 from adjudge.scoring.rubrics.figures import MAX_CRITERIA
 
-__all__ = ["KeyPoint", "KeyPoints", "PointVerdicts", "PointsMade"]
+__all__ = ["OUTCOMES", "KeyPoint", "KeyPoints", "Made", "PointVerdicts", "PointsMade"]
 
 KEYPOINTS = MetricWords(
     source="adjudge, in the shape of DeepResearchGym",
@@ -42,7 +42,7 @@ KEYPOINTS = MetricWords(
 )
 
 Made = Literal["supported", "omitted", "contradicted"]
-_OUTCOMES: dict[Made, Outcome] = {
+OUTCOMES: dict[Made, Outcome] = {
     "supported": Outcome("met", words="supported"),
     "omitted": Outcome("unmet", words="omitted"),
     "contradicted": Outcome("problem", words="contradicted"),
@@ -142,7 +142,7 @@ class KeyPoints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                     Evidence(
                         what=point.point,
                         id=point.id,
-                        outcome=MISSING if isinstance(made, Missing) else _OUTCOMES[made],
+                        outcome=MISSING if isinstance(made, Missing) else OUTCOMES[made],
                         judgment=judgment.key.hex(),
                         reason=missing.reason if lost else "",
                     )
