@@ -223,6 +223,12 @@ def _results(commands: Commands) -> None:
     add = command.add_argument
     add("--format", required=True, metavar="NAME", help=", ".join(FORMS))
     add("--out", required=True, metavar="DIR", help="where to write the files")
+    add(
+        "--other",
+        metavar="RUN",
+        help="judge-sft, judge-preferences: the same reports judged by a stronger judge",
+    )
+    add("--labels", metavar="FILE", help="judge-sft, judge-preferences: labels by people, which decide")
 
     summary = "write the pages of a run or a WARC file as a folder for fetch: snapshot"
     command = _add(commands, "snapshot", summary)

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pyarrow as pa
@@ -11,10 +12,11 @@ from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.import_results import ROWS, RecordedRow
+from adjudge.engine.commands.judge_data import write_judge_data
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
-from adjudge.engine.exports.forms import FORMS, Form
+from adjudge.engine.exports.forms import FORMS, Form, JudgeData
 from adjudge.engine.exports.harbor import write_rewards
 from adjudge.engine.exports.huggingface import write_eval_results, write_space
 from adjudge.engine.exports.score_rows import write_scores
@@ -38,19 +40,28 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
 
 
-def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
-    """Write the run folder `run` into `out` in the form `form`: a benchmark's, or another tool's.
+def export_run(
+    run: str | Path,
+    form: str,
+    out: str | Path,
+    other: str | Path | None = None,
+    labels: str | Path | None = None,
+) -> ExportResult:
+    """Write the run folder `run` into `out` in the form `form`: a benchmark's, another tool's, or a judge's data.
 
-    Of repeated judgments, a benchmark's files hold the first. Raises UsageError, StoreError.
+    Of repeated judgments, a benchmark's files hold the first. `other` and `labels` are for data to train a
+    judge: the run of a stronger one, and people's labels. Raises UsageError, StoreError.
     """
     target = Path(out)
     known = next((one for one in FORMS if one == form), None)
     if known is None:
         raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
+    if known not in get_args(JudgeData) and (other is not None or labels is not None):
+        raise UsageError("other, labels: only judge-sft and judge-preferences take them; leave them out")
     opened = Run.open(run)
     try:
         with own_files(target) as folder:
-            written = list(_write(known, opened, folder, target))
+            written = list(_write(known, opened, folder, target, other, labels))
     except StoreError:
         raise
     except (OSError, pa.ArrowException) as error:
@@ -61,7 +72,9 @@ def export_run(run: str | Path, form: str, out: str | Path) -> ExportResult:
     return ExportResult(out=str(target), files=files)
 
 
-def _write(form: Form, run: Run, out: Path, place: Path) -> Iterator[Path]:
+def _write(
+    form: Form, run: Run, out: Path, place: Path, other: str | Path | None, labels: str | Path | None
+) -> Iterator[Path]:
     """Write `run` into `out`, which is then moved to `place`; the files. Raises UsageError, StoreError, OSError."""
     record = run.record
     match form:
@@ -80,6 +93,8 @@ def _write(form: Form, run: Run, out: Path, place: Path) -> Iterator[Path]:
             yield from write_scores(run.scores, record, out)
         case "harbor":
             yield from write_rewards(run.cards, run.config, out)
+        case "judge-sft" | "judge-preferences":
+            yield from write_judge_data(form, run, out, other, labels)
         case "mlflow":
             yield from write_mlflow(_board(run), run.written, out, place)
         case _:
@@ -141,7 +156,8 @@ def _texts(config: RunConfig) -> dict[tuple[str, str, int], str]:
 def run(options: argparse.Namespace) -> int:
     """Write a run in another form."""
     unfinished(options.run_folder)
-    print_result(options, export_run(options.run_folder, options.format, options.out), _print_files)
+    exported = export_run(options.run_folder, options.format, options.out, options.other, options.labels)
+    print_result(options, exported, _print_files)
     return DONE
 
 

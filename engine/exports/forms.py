@@ -3,7 +3,10 @@
 from typing import Literal, get_args
 
 Benchmark = Literal["deepresearch-bench", "livedrbench", "dr3-eval", "deepresearchgym"]
-Form = Literal[Benchmark, "scores", "every-eval-ever", "eval-results", "space", "wandb", "mlflow", "harbor"]
+JudgeData = Literal["judge-sft", "judge-preferences"]
+Form = Literal[
+    Benchmark, "scores", "every-eval-ever", "eval-results", "space", "wandb", "mlflow", "harbor", JudgeData
+]
 
 BENCHMARKS: tuple[Benchmark, ...] = get_args(Benchmark)
 """The forms that results can be imported from."""

@@ -149,6 +149,10 @@ class Replayer:
     def _silent(self, judge: JudgeIdentity) -> Asker:
         return Asker(_Silent(judge), self._judgments, self._book)
 
+    def judge_of(self, protocol: str) -> JudgeIdentity:
+        """The judge of what `protocol` asks in text."""
+        return self._judging.protocol(protocol)
+
     def rendered(self, asked: AskedQuestion) -> list[Message]:
         """The messages that a chat model was sent."""
         schema = schema_of(asked.question, asked.judge.analysis)
