@@ -78,6 +78,14 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)\b[A-Z][A-Za-z0-9]+(?:[ -][A-Z][A-Za-z0-9]+){0,50}")
 _NAME_PART = re.compile(r"[^ -]+")
 _LETTER = re.compile(r"[^\W\d_]")
+_DENIAL = re.compile(
+    r"\b(?:not(?! only)|never|none|neither|nor|cannot)\b|n['’]t\b|\bno (?!less|more|fewer|longer than)"
+    r"|并非|并不|不是|没有|从未|未能|不能",
+    re.IGNORECASE,
+)
+_DENYING = re.compile(
+    r"\bit is not true that\b|\b[a-z]{2,6}n['’]t\b|并非|并不", re.IGNORECASE
+)  # words of a denial alone
 _NOTICE = re.compile(
     r"checking your browser|just a moment|captcha|enable (?:javascript|cookies)|javascript is (?:disabled|required)"
     r"|you(?: a|')re (?:a )?human|are you a robot|access (?:is )?denied|404 not found"
@@ -92,6 +100,7 @@ _BLOCK = 20
 _SPAN = 30
 _WHOLLY = 0.5
 _PARTLY = 0.24
+_TOLD = 2 / 3  # of a statement's words: a sentence that has so many speaks of the same
 _MAX_CHARS = 400_000
 _MAX_KNOWN = 40  # characters of a word whose stem is kept
 _KEPT_CHARS = 2_000_000  # of the texts whose passages are kept
@@ -112,7 +121,7 @@ class LexicalJudge:
     Long questions are answered in one thread, so that the event loop stays free.
     """
 
-    identity = JudgeIdentity("lexical", fingerprint="lexical:2", sampling="none", analysis=False)
+    identity = JudgeIdentity("lexical", fingerprint="lexical:3", sampling="none", analysis=False)
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lexical")
@@ -192,12 +201,14 @@ class Support(msgspec.Struct, frozen=True):
 
     `overlap` is the share of its terms, weighted by idf, that the best window holds (0..1); `figures` the share of the
     figures and `names` of the names it states that the text has anywhere (None where it states none). Years do not
-    count as figures: statements name the years of their sources.
+    count as figures: statements name the years of their sources. It is `denied` if the sentence that says the same in
+    the same words says not, or names another year, or if the statement says not and that sentence does not.
     """
 
     overlap: float
     figures: float | None
     names: float | None
+    denied: bool = False
 
     @property
     def verdict(self) -> Literal["supported", "unsupported"]:
@@ -219,7 +230,7 @@ class Support(msgspec.Struct, frozen=True):
 
     @property
     def _agrees(self) -> bool:
-        return self.figures is None or self.figures > 0.5
+        return not self.denied and (self.figures is None or self.figures > 0.5)
 
 
 class Passages:
@@ -233,6 +244,7 @@ class Passages:
         sequence = terms(text)
         self._lower = text.lower()
         self._figures = figures(text)
+        self._sentences = tuple(map(_Told.of, sentences(text)))
         self._places: dict[str, array[int]] = {}
         for place, term in enumerate(sequence):
             if (places := self._places.get(term)) is None:
@@ -257,7 +269,22 @@ class Passages:
             overlap=self._best(wanted) / total,
             figures=len(stated & self._figures) / len(stated) if stated else None,
             names=sum(name in self._lower for name in called) / len(called) if called else None,
+            denied=self._denied(_Told.of(statement)),
         )
+
+    def _denied(self, said: "_Told") -> bool:
+        """Whether the sentences that say the same in the same words all differ in their denial or their years."""
+        size = len(said.terms)
+
+        def is_told(by: _Told) -> bool:
+            return size <= 3 * len(by.terms) <= 9 * size and len(said.terms & by.terms) >= _TOLD * size
+
+        # Few sentences differ: of most pages, nothing else is looked at.
+        differing: list[_Told] = []
+        agreeing: list[_Told] = []
+        for one in self._sentences:
+            (differing if one.differs(said) else agreeing).append(one)
+        return any(map(is_told, differing)) and not any(map(is_told, agreeing))
 
     def _best(self, wanted: dict[str, float]) -> float:
         """The most weight that any window holds."""
@@ -276,6 +303,27 @@ class Passages:
                 weight -= 0.0 if held[leaving] else wanted[leaving]
             best = max(best, weight)
         return round(best, 9)
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """A sentence: its words, whether it denies something, and the years that it names."""
+
+    terms: frozenset[str]
+    is_denial: bool
+    years: frozenset[float]
+
+    @classmethod
+    def of(cls, sentence: str) -> "_Told":
+        """What is told by `sentence`; two denials make none."""
+        years = frozenset(filter(_is_year, figures(sentence)))
+        words = terms(_DENYING.sub(" ", sentence))
+        return cls(frozenset(words), len(_DENIAL.findall(sentence)) % 2 == 1, years)
+
+    def differs(self, other: "_Told") -> bool:
+        """Whether one of the two denies what the other does not, or both name years, and none of the same."""
+        if self.is_denial != other.is_denial:
+            return True
+        return bool(self.years and other.years) and not self.years & other.years
 
 
 def _is_year(figure: float) -> bool:

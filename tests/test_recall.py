@@ -170,7 +170,7 @@ def test_judgments_that_were_pruned_are_asked_again(tmp_path: Path, made: Counte
     config = small(tmp_path)
     asked = run(config).from_judge
     place = Place.of(RunConfig.load(config).store)
-    prune(place, judge="lexical:2")
+    prune(place, judge="lexical:3")
     made.clear()
     assert (run(config).from_judge, made.total()) == (asked, PAIRS)
 

@@ -135,12 +135,12 @@ async def test_contents_count_by_judge_and_reason(tmp_path):
 def test_store_commands_work(tmp_path, capsys):
     run(capsys, "evaluate", world(tmp_path))
     code, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
-    assert code == 0 and json.loads(out)[0]["kinds"] == {"lexical:2": 200}
+    assert code == 0 and json.loads(out)[0]["kinds"] == {"lexical:3": 200}
     assert run(capsys, "store", "ls", tmp_path / "store")[0] == 0
     assert run(capsys, "store", "compact", tmp_path / "store")[0] == 0
     code, _, error = run(capsys, "store", "prune", tmp_path / "store")
     assert code == 2 and "--days" in error
-    assert run(capsys, "store", "prune", tmp_path / "store", "--of", "lexical:2")[0] == 0
+    assert run(capsys, "store", "prune", tmp_path / "store", "--of", "lexical:3")[0] == 0
     code, out, _ = run(capsys, "store", "ls", tmp_path / "store", "--json")
     assert json.loads(out)[0]["rows"] == 0
 
