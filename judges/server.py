@@ -18,6 +18,7 @@ from typing import Any, cast
 from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohappyeyeballs
+import brotli
 import httptools
 import msgspec
 from yarl import URL
@@ -342,8 +343,9 @@ class _Connection(asyncio.Protocol):
             status = self._parser.get_status_code()
             if body and self._encoding in _PACKED:
                 try:
-                    body = unpacked(body, self._max_body_bytes)
-                except zlib.error as error:
+                    undo = unbrotlied if self._encoding == "br" else unpacked
+                    body = undo(body, self._max_body_bytes)
+                except (zlib.error, brotli.error) as error:
                     self._fail(f"the response is not {self._encoding}: {error}")
                     return
             self._response.set_result(Response(status, body, self._hints))
@@ -357,7 +359,7 @@ class _Connection(asyncio.Protocol):
 
 
 _HINTS = frozenset(name.encode() for name in (*HINTS, "location"))
-_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+_PACKED = frozenset({"gzip", "x-gzip", "deflate", "br"})
 _ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
 
 
@@ -375,6 +377,18 @@ def unpacked(body: bytes, most_bytes: int) -> bytes | None:
     if not stream.eof:
         raise zlib.error("it ends too early")
     return found
+
+
+def unbrotlied(body: bytes, most_bytes: int) -> bytes | None:
+    """A body that was packed by Brotli; None if it has more than `most_bytes`. Raises brotli.error."""
+    stream = brotli.Decompressor()
+    found = stream.process(body, output_buffer_limit=most_bytes + 1)
+    while not stream.is_finished() and len(found) <= most_bytes:
+        more = stream.process(b"", output_buffer_limit=most_bytes + 1)
+        if not more:
+            raise brotli.error("it ends too early")
+        found += more
+    return None if len(found) > most_bytes else found
 
 
 MAX_BODY_BYTES = 8_000_000
@@ -511,7 +525,7 @@ class Server:
         headers = {
             "Content-Type": "application/json",
             # Events are read while they arrive.
-            "Accept-Encoding": "identity" if config.stream else "gzip, deflate",
+            "Accept-Encoding": "identity" if config.stream else "gzip, deflate, br",
             "User-Agent": "adjudge",
         }
         if self._key:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import aiohttp
+import brotli
 import msgspec
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import THINKING_TOKENS, Redaction, shown_url, storable
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.schema import json_schema, max_tokens, most_tokens
-from adjudge.judges.server import MAX_BODY_BYTES, OpenAIConfig, backoff, unpacked
+from adjudge.judges.server import MAX_BODY_BYTES, OpenAIConfig, backoff, unbrotlied, unpacked
 from adjudge.prompts import PromptBook
 from tests import mock_openai
 from tests.mock_openai import MockOpenAI, first, raw, refused, replying
@@ -789,6 +790,25 @@ def test_unpacked_body_is_whole_and_bounded(wbits: int) -> None:
     assert unpacked(packed, 999_999) is None
     with pytest.raises(zlib.error):
         unpacked(packed[:-5], 1_000_000)
+
+
+async def test_brotli_body_is_inflated() -> None:
+    async def squeeze(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        assert "br" in call.http.headers["Accept-Encoding"].split(", ")
+        body = brotli.compress(bytes(mock_openai.completion(call.answer()).body or b""))
+        return raw(body, Content_Encoding="br")
+
+    async with MockOpenAI(fault=squeeze) as mock:
+        assert (await ask(mock.url)).answer is not None
+
+
+def test_brotli_body_is_whole_and_bounded() -> None:
+    packed = brotli.compress(b"a" * 1_000_000)
+    assert unbrotlied(packed, 1_000_000) == b"a" * 1_000_000
+    assert unbrotlied(packed, 999_999) is None
+    for broken in (packed[:-3], b"{}"):
+        with pytest.raises(brotli.error):
+            unbrotlied(broken, 1_000_000)
 
 
 async def test_endless_body_is_cut_at_the_limit() -> None:
