@@ -29,6 +29,8 @@ EXAMPLES = sorted(path.parent.name for path in tracked() if path.name == "adjudg
 WORLDS: dict[str, list[Any]] = {
     "rler": ["rler"],
     "pairwise": ["pairwise"],
+    "tree": ["tree"],
+    "keypoints": ["keypoints"],
     "race, pointwise": [{"name": "race", "variant": "pointwise"}],
     "race, vanilla": [{"name": "race", "variant": "vanilla"}],
 }
@@ -46,6 +48,8 @@ SAID = {
     "rubrics": {"met", "partly", "unmet"},
     "rler": {"met", "partly", "unmet"},
     "pairwise": {"won", "tied", "lost"},
+    "tree": {"met", "unmet"},
+    "keypoints": {"met", "unmet", "problem"},
     "race, pointwise": {"points"},
     "race, vanilla": {"points"},
 }  # fmt: skip
@@ -59,7 +63,12 @@ def cards_of(tmp_path_factory: pytest.TempPathFactory) -> Any:
         folder = tmp_path_factory.mktemp("outcomes")
         if name in WORLDS:
             config = world(folder, systems=2, tasks=2, protocols=WORLDS[name], fetch={"mode": "off"})
-            gold = {"rubrics": [{**one, "points": abs(one["points"])} for one in CRITERIA[:3]], "race": RACE}
+            gold = {
+                "rubrics": [{**one, "points": abs(one["points"])} for one in CRITERIA[:3]],
+                "race": RACE,
+                "tree": {"children": [{"criterion": one["criterion"]} for one in CRITERIA[:3]]},
+                "keypoints": [{"point": one["criterion"]} for one in CRITERIA[:3]],
+            }
             lines(
                 folder / "tasks.jsonl", [{"id": str(n), "prompt": f"Fact {n}?", "gold": gold} for n in (0, 1)]
             )
@@ -109,7 +118,9 @@ def worded(card: Scorecard) -> str:
     return json.dumps(old)
 
 
-@pytest.mark.parametrize("name", [*EXAMPLES, *WORLDS])
+@pytest.mark.parametrize(
+    "name", [*EXAMPLES, *(one for one in WORLDS if one != "keypoints")]
+)  # no old card is of that
 def test_old_card_is_read_as_the_protocol_says_it_today(name: str, cards_of: Any) -> None:
     for card in cards_of(name):
         old = read_card(worded(card))
