@@ -237,6 +237,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "engine.rewards.report.last_turn": lambda text: report.last_turn(text, ReportRules()),
     "engine.rewards.report.unclosed": report.unclosed,
     "engine.rewards.templates.has_traces": templates.has_traces,
+    "engine.rewards.templates.is_call": templates.is_call,
     "engine.rewards.templates.marks": lambda text: _all(templates.marks(text, ReportRules())),
     "scoring.text.seen.seen": seen.seen,
     "scoring.text.integrity.copied": lambda text: integrity.copied(text, text[::2]),

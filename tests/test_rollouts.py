@@ -96,6 +96,12 @@ class TestReport:
             "MARKS<role>HUMAN</role>MARKS<role>ASSISTANT</role>",
             "MARKS<|begin_search_query|>MARKS<|end_search_query|><|begin_search_result|>MARKS<|end_search_result|>",
             "<function=search>MARKS</function><search>MARKS</search><information>MARKS</information>",
+            "<|python_start|>MARKS<|python_end|><|eom|><|header_start|>ipython<|header_end|>MARKS<|eot|>"
+            "<|header_start|>assistant<|header_end|>\n\n",
+            "<|tools_prefix|>MARKS<|tools_suffix|>[[MARKS], MARKS <think>]",
+            "<|tool_calls|>MARKS<|calls|>\n<|begin|>tool<|tool_response|>MARKS<|end|>\n<|begin|>assistant<|content|>",
+            "<|tool_calls_begin|>MARKS<|tool_calls_end|><|EOT|><|BOT|>tool_response\nMARKS<|EOT|><|BOT|>assistant\n",
+            "MARKS <sep> human: MARKS <sep> assistant: ",
         ],
     )
     @pytest.mark.parametrize(
@@ -168,6 +174,13 @@ class TestReport:
             "<think>a</think>MARKS<think>b</think>The report.",
             "<execute_ipython>search(a)</execute_ipython>\nOBSERVATION:\nMARKS\nThe report.",
             "MARKS<|unknown_token|>The report.",
+            "Thought 1: a\nAction 1: Search[b]\nObservation 1: MARKS\nAction 2: Finish[The report.]",
+            "思考：a\n行动：搜索[b]\n观察：MARKS\n最终答案：The report.",
+            'search{"q": "a"}MARKS.The report.',
+            "thought\nPerhaps.The report.",
+            "call:search{query:a}response:search{value:MARKS}The report.",
+            "Perhaps the quay.# The report",
+            '{"thought": "a", "tool": "search", "args": {}}\nMARKS\nThe report.',
         ],
     )
     def test_text_whose_turns_have_lost_their_marks_is_not_clear(self, text):
@@ -194,6 +207,29 @@ class TestReport:
             mask += [(len(text), len(text) + len(piece) - 1)] if piece[0] == "+" else []
             text += piece[1:]
         assert report_in(text, RULES, tuple(mask)) == report
+
+    def test_mask_does_not_make_lost_thoughts_clear(self):
+        text = "Perhaps the quay.# The report"
+        assert not report_in(text, RULES, ((0, len(text)),)).is_clear
+
+    @pytest.mark.parametrize(
+        "text",
+        ['{"name": "search", "parameters": {"q": "a"}}', '[{"name": "search", "arguments": {"q": "a"}}]\n'],
+    )
+    def test_call_alone_is_no_report(self, text):
+        assert written(text) == ("", False)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The format:\n\n    <think>\n    plan\n    </think>\n\nIt has an end.",
+            'The paper calls "<think>" a tag and “</think>” its end.',
+            "思考：a question in a report",
+            'The set \\mathrm{"a": 1} and C#, F#, issue 4.#5',
+        ],
+    )
+    def test_tags_shown_as_examples_are_clear(self, text):
+        assert report_in(text, RULES) == Written(text, True)
 
     @given(st.lists(st.tuples(st.booleans(), st.text(max_size=12) | st.sampled_from(MARKUP)), max_size=12))
     def test_nothing_but_the_policys_own_words_is_paid_under_a_mask(self, pieces):

@@ -3,7 +3,7 @@
 The report is the text of the last assistant turn, without thinking, tool calls, tool results and chat-template tokens.
 A bare closing tag ends thinking that the template opened. Anything left open ends the report, and the rollout is
 truncated: a policy earns nothing for what it thinks, plans, or puts into a tool's mouth. A tag alone between backticks
-or inside of a closed code fence is a mention, not a tag.
+or inside of a closed code fence is a mention, not a tag; so is one in quotation marks or an indented line.
 
 Messages, and the mask of a trainer, say whose text is whose. A text alone is read by the marks of its template
 (`templates.py`); where these are gone and traces of turns are left, the report is not clear.
@@ -23,6 +23,7 @@ from adjudge.engine.rewards.templates import (
     Block,
     blocks,
     has_traces,
+    is_call,
     marks,
     role_of,
 )
@@ -40,6 +41,9 @@ _BARE_ROLE = re.compile(
 _BARE_USER = re.compile(r"(?:^|\n)user\r?\n")
 _BARE_END = re.compile(r"\n(?:assistant|model)[ \t]{0,20}\r?\n?$")
 _FENCE_ENDS = {char: re.compile(rf"(?m)^[ \t]{{0,3}}{char}{{3,}}[ \t]{{0,20}}\r?$") for char in "`~"}
+_BRACKETS = re.compile(r"[\[\]]")
+_QUOTES = frozenset(["``", '""', "“”"])
+_INDENTED = re.compile(r"(?:\n {4,12}|\n\t{1,3})\Z")
 _NOT_HEADERS = frozenset({"tag", "token", "fence"})
 
 
@@ -86,7 +90,7 @@ def _last_span(text: str, mask: Spans, rules: ReportRules) -> Written:
     rest = unclosed(text[until:])
     other = next(marks(rest, _NO_TAGS), None)
     is_last = not rest.strip() or (other is not None and role_of(other) == "user")
-    return Written(found.text, found.is_whole and is_last)
+    return Written(found.text, found.is_whole and is_last, found.is_clear)
 
 
 def _between(found: Written, opening: str, closing: str) -> Written:
@@ -136,6 +140,16 @@ def unclosed(text: str) -> str:
     return text if closing is None else text[: len(text) - closing.end()]
 
 
+def _end_of_brackets(text: str, at: int) -> int:
+    """Behind which character the bracket at `at` is closed; the end of the text if nowhere."""
+    depth = 0
+    for bracket in _BRACKETS.finditer(text, at):
+        depth += 1 if bracket.group() == "[" else -1
+        if not depth:
+            return bracket.end()
+    return len(text)
+
+
 class _Reading:
     """A text on its way from mark to mark: whose turn it is, what is open, and what the turn has said so far."""
 
@@ -164,7 +178,7 @@ class _Reading:
     def take(self, mark: re.Match[str]) -> None:
         """Read up to `mark`, and what it changes."""
         group = mark.lastgroup or "chatml"
-        if self._is_quoted(mark, group):
+        if mark.start() < self._at or self._is_quoted(mark, group):
             return
         if group == "fence":
             self._fence(mark)
@@ -189,7 +203,9 @@ class _Reading:
                 return True
             self._quote = (0, 0)
         around = self._text[max(mark.start() - 1, 0) : mark.start()] + self._text[mark.end() : mark.end() + 1]
-        return around == "``" and group != "fence"
+        if group == "tag" and _INDENTED.search(self._text, max(mark.start() - 20, 0), mark.start()):
+            return True
+        return around in _QUOTES and group != "fence"
 
     def _fence(self, mark: re.Match[str]) -> None:
         """A fence in the report's text, if it opens at the start of a line and is closed later."""
@@ -214,7 +230,7 @@ class _Reading:
         if not self._is_marked:
             text = unclosed(self._text)
             text = OPENING.sub("", text, count=1) if OPENING.match(text) else text
-            return Written(text, True, not has_traces(text))
+            return Written("", False) if is_call(text) else Written(text, True, not has_traces(text))
         if self._role == "assistant":
             is_whole = not self._thinking and self._tool is None
             self._keep(len(self._text))
@@ -245,6 +261,9 @@ class _Reading:
                 self._seam = True
             self._tool = None
             self._at = mark.end()
+            if name == "<|tools_prefix|>" and self._text.startswith("[", self._at):
+                self._end_result()  # what tools return follows in brackets
+                self._at = _end_of_brackets(self._text, self._at)
             self._is_marked = True
         elif not closes and (self._tool is None or (block == "result" and self._tool[1] in OPEN_ENDED)):
             self._keep(mark.start())

@@ -12,7 +12,7 @@ from typing import Literal
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.rewards.reward import ASSISTANT, TOOLS
 
-__all__ = ["CLOSING", "OPENING", "Block", "blocks", "has_traces", "marks", "role_of"]
+__all__ = ["CLOSING", "OPENING", "Block", "blocks", "has_traces", "is_call", "marks", "role_of"]
 
 Block = Literal["thought", "call", "result", "answer"]
 
@@ -32,6 +32,8 @@ _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
     "call": (
         ("[TOOL_CALLS]", ""),
         ("<|python_tag|>", ""),
+        ("<|python_start|>", "<|python_end|>"),
+        ("<|tool_calls|>", "<|calls|>"),
         ("<|tool_call|>", "<|/tool_call|>"),
         ("<|tool_call>", "<tool_call|>"),
         ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
@@ -39,6 +41,7 @@ _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
         ("<|tools_prefix|>", "<|tools_suffix|>"),
         ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
         ("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
+        ("<|tool_calls_begin|>", "<|tool_calls_end|>"),
         ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
         ("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
         ("<|START_ACTION|>", "<|END_ACTION|>"),
@@ -55,6 +58,7 @@ _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
         ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
         ("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
         ("<｜tool_outputs_begin｜>", "<｜tool_outputs_end｜>"),
+        ("<|tool_outputs_begin|>", "<|tool_outputs_end|>"),
         ("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
         ("<|FunctionExecuteBegin|>", "<|FunctionExecuteEnd|>"),
         ("<|begin_search_result|>", "<|end_search_result|>"),
@@ -84,8 +88,9 @@ _HEADERS = (
     r"|<\|start_header_id\|>(?P<llama>[a-z]{1,20})<\|end_header_id\|>"
     r"|<\|header_start\|>(?P<llama_4>[a-z]{1,20})<\|header_end\|>"
     r"|<start_of_turn>(?P<gemma>[a-z]{1,20})|<\|turn>(?P<gemma_4>[a-z]{1,20})"
+    r"|<[|｜]BOT[|｜]>(?P<step>[a-z_]{1,20})"
     r"|<\|(?P<named>(?i:user|assistant|system|observation|tool|bot|developer|environment))\|>"  # GLM, Phi, Zephyr
-    r"|<[|｜](?:hy_)?(?P<deepseek>User|Assistant)[|｜]>|<[|｜]BOT[|｜]>(?P<step>[a-z]{1,20})"
+    r"|<[|｜](?:hy_)?(?P<deepseek>User|Assistant)[|｜]>"
     r"|<\|start\|>(?P<harmony>[a-z]{1,20})"
     r"|<\|channel\|>(?P<channel>[a-z]{1,20})[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
     r"|\[(?P<mistral>/?INST)\]"
@@ -97,7 +102,7 @@ _HEADERS = (
     r"|\[\|(?P<exaone>user|assistant|system|tool)\|\]"
     r"|<role>(?P<ling>[A-Za-z]{1,20})</role>"
     r"|<\|(?P<apertus>user|assistant|system|developer|tool)_start\|>"
-    r"|<\|begin\|>(?P<solar>[a-z]{1,20})"
+    r"|<\|begin\|>(?P<solar>[a-z]{1,20})|<sep> {0,2}(?P<reka>human|assistant):"
     r"|<\|(?P<dots>userprompt|response|extra_0)\|>"
     r"|\[Round \d{1,4}\] (?P<longcat>USER|ASSISTANT):|(?P<round>ASSISTANT):"
 )
@@ -177,21 +182,40 @@ _ITS_OWN = r"(?:assistant|model|ai|bot|chatbot)"
 _BARE_OTHER = re.compile(rf"(?im)^{_OTHERS}[ \t]{{0,20}}\r?$|^{_OTHERS}(?=[A-Z#])")
 _BARE_OWN = re.compile(rf"(?im)^{_ITS_OWN}[ \t]{{0,20}}\r?$|^{_ITS_OWN}(?=[A-Z#])")
 _LABELS = tuple(
-    re.compile(rf"(?m)^{label}(?: \d{{1,3}})?:")
-    for label in ("Thought", "Action(?: Input)?", "(?:Observation|OBSERVATION)", "Final Answer")
+    re.compile(rf"(?m)^{label}(?: \d{{1,3}})?[:：]")
+    for label in (
+        "(?:Thought|思考)",
+        "(?:Action(?: Input)?|行动|行動)",
+        "(?:Observation|OBSERVATION|观察|觀察)",
+        "(?:Final Answer|最终答案|最終答案)",
+    )
 )
 _TRACES = re.compile(
     r"(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
     r"|assistant(?:final|analysis|commentary)(?![a-z])"
     r"|\bfunctions\.[A-Za-z_]\w{0,60}:\d"
-    r"|\{\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
+    r"|[{,]\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
     r"\"(?:arguments|parameters|args|input)\"\s{0,5}:"
     r"|\{\s{0,20}\"(?:call_id|tool_call_id)\"\s{0,5}:|\[\{\s{0,20}\"results\"\s{0,5}:"
     r"|function[a-z_]{1,60}\r?\n```json"
     r"|```tool_(?:code|output|call)"
     r"|<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"  # a token of a family that is not known
     r"|\[(?:TOOL_CONTENT|ARGS|CALL_ID)\]"
+    r"|(?<![\\\w])[A-Za-z_]\w{1,60}\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:"  # the name of a tool before its arguments
+    r"|\A\s{0,5}thought\r?\n|(?<!\w)(?:call|response):[A-Za-z_]\w{0,60}\{"
+    r"|(?<=[.!?。！？])#{1,6} (?=\S)"  # a heading behind a thought whose end is gone
 )
+
+
+_CALL = re.compile(
+    r"\s{0,20}\[?\s{0,20}\{\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
+    r"\"(?:arguments|parameters|args|input)\"\s{0,5}:"
+)
+
+
+def is_call(text: str) -> bool:
+    """Whether `text` is a call of a tool and nothing else."""
+    return _CALL.match(text) is not None and text.rstrip().endswith(("}", "]"))
 
 
 def has_traces(text: str) -> bool:
