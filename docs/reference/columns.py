@@ -52,6 +52,7 @@ def _type(kind: pa.DataType) -> str:
         pa.int32(): "integer",
         pa.int64(): "integer",
         pa.float64(): "number",
+        pa.bool_(): "yes or no",
         pa.binary(16): "16 bytes",
         pa.timestamp("us", "UTC"): "time",
     }
