@@ -122,6 +122,8 @@ class _Shape(NamedTuple):
 
     heading: str
     scripts: bool
+    passable: bool
+    """Whether a script, a form or a reload could let the reader pass."""
     box: bool
     password: bool
     consent: bool
@@ -152,7 +154,7 @@ def _state(found: Extraction, source: str, shape: _Shape | None) -> tuple[State,
             return "wall", f"a bot check: {check[0][:60]}"
         if wall := _wall(len(text), shape):
             return "wall", wall
-        if said := notice(found.title, shape.heading, text):
+        if said := notice(found.title, shape.heading, text, passable=shape.passable):
             return said
         shown, enough = (len(text), _HARDLY_ANY) if shape.sold is None else (shape.sold, _TWO_SENTENCES)
         if shown < enough and _COSTS.search(source):
@@ -195,6 +197,7 @@ def _shape(source: str) -> _Shape:
     heading = page.css_first("h1") or page.css_first("h2") or page.css_first("h3")
     refresh, in_noscript = _refresh(page)
     scripts = page.css_first("script") is not None
+    passable = scripts or bool(refresh) or page.css_first("form, noscript") is not None
     box = page.css_first(_BOXES) is not None
     password = page.css_first("input[type=password]") is not None
     names = _SOLD_PART.findall(source)[:9]
@@ -218,6 +221,7 @@ def _shape(source: str) -> _Shape:
     return _Shape(
         title,
         scripts,
+        passable,
         box,
         password,
         any(map(_CONSENT.search, actions)),

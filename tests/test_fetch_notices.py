@@ -49,6 +49,9 @@ MISSING = [
     ("Không tìm thấy trang", "Không tìm thấy trang", "Trang bạn tìm không tồn tại."),
     ("Halaman tidak ditemukan", "Halaman tidak ditemukan", "Halaman yang Anda cari tidak ada."),
     ("Stránka nenalezena", "Stránka nebyla nalezena", "Hledaná stránka neexistuje."),
+    ("Zeitung", "Hoppla!", "Diese Seite ist nicht mehr verfügbar."),
+    ("Error", "Uh-oh!", "This page seems to have gone missing."),
+    ("Gazette", "404", "Ooops, something went wrong."),
     ("gazette.example is for sale", "gazette.example", "This domain is for sale. Buy this domain."),
 ]
 WALLS = [
@@ -76,6 +79,10 @@ WALLS = [
     ("ScienceDirect", "Are you a robot?", "Please confirm you are a human. IP Address: 203.0.113.5"),
     ("Error - Cookies Turned Off", "Error - Cookies Turned Off", "Cookies are disabled for this browser."),
     ("Request Rejected", "", "The requested URL was rejected. Your support ID is: 1234567890"),
+    ("403 Forbidden", "403 Forbidden", "nginx"),
+    ("Bitte warten…", "Einen Augenblick bitte", "Ihr Browser wird überprüft."),
+    ("Mein Konto", "Mein Konto", "Bitte loggen Sie sich ein, um den Artikel zu lesen."),
+    ("Error", "", "The owner of this website (gazette.example) has banned your IP address (203.0.113.5)."),
     ("安全验证", "安全验证", "请完成下方验证后继续访问。"),
     (
         "Вы не робот?",
@@ -96,6 +103,7 @@ WALLS = [
     ),
 ]
 OTHERS = [
+    ("teaser", "The salt tax", "The salt tax", "The rest of this article is for subscribers only."),
     (
         "teaser",
         "Subscribe to read | Gazette",
@@ -129,6 +137,15 @@ PAGES = [
     ("You are now in line", "You are now in line", "A photo book of 1988 with 64 plates on queues in Orrin."),
     ("Cookie consent", "Cookie consent", "61 percent of 1,340 readers pressed the first button."),
     ("Mesh chair", "", "The store will not work correctly when cookies are disabled. Search"),
+    (
+        "How to fix 'Page not found'",
+        "How to fix 'Page not found'",
+        "Open the settings and save them again. "
+        "The rules are written anew. If the page can't be found after that, look at these.",
+    ),
+    ("Lost pages", "Lost pages", "Pages that could not be found were copied from the abbot's book."),
+    ("Forum", "", "My browser says that the site is not available in my region. Same here since Monday."),
+    ("Login", "Login", "Login is a parish in the west of the county, with a chapel."),
     ("404 - A car", "The car of 1969", "It was built until 1975."),
     (
         "Subscribe to read | Gazette",
