@@ -22,9 +22,11 @@ from adjudge.engine.tables.files import write_leaderboard
 from adjudge.engine.tables.standings import of_board, rankings
 from adjudge.engine.tables.terminal import Terminal, on_terminal
 from adjudge.scoring.contract.scorecard import Metric, Scorecard
+from adjudge.scoring.text.citations import Triplet
 from adjudge.scoring.text.integrity import (
     Runs,
     copied,
+    duplicates,
     echoed,
     hidden_chars,
     injections,
@@ -448,6 +450,18 @@ def test_criteria_in_place_of_a_report_are_an_echo(text: str, is_echo: bool) -> 
 def test_all_words_of_the_criteria_in_any_order_are_an_echo() -> None:
     asked = " ".join(f"word{n}" for n in range(40))
     assert echoed(" ".join(sorted(asked.split(), reverse=True)), [asked]) == 1.0
+
+
+@pytest.mark.parametrize("form", ["{}", "\u200b{}\u2060", "{}\u00ad"])
+def test_echo_is_seen_in_every_spelling_of_unicode(form: str) -> None:
+    wide = "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in CRITERIA[0])
+    for text in (CRITERIA[0], wide):
+        assert echoed("".join(form.format(one) for one in text), CRITERIA) == 1.0
+
+
+@pytest.mark.parametrize("url", ["https://{}@a.org/x", "https://a.org/x;session={}", "https://a.org/x?v={}"])
+def test_page_under_many_names_is_one(url: str) -> None:
+    assert duplicates([Triplet("Larch is dear.", n, url.format(n)) for n in range(4)]) == 0.75
 
 
 @pytest.mark.parametrize(

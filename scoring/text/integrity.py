@@ -117,20 +117,21 @@ def hidden_chars(text: str) -> int:
 
 
 SOURCES_A_SENTENCE = 3
+_NO_PAGE = re.compile(r"(?<=//)[^/@?#]{0,200}@|[?;].*", re.DOTALL)  # names of users, parameters, queries
 _NO_WORD = re.compile(r"\W+")
 
 
 def duplicates(triplets: Sequence[Triplet]) -> float:
     """The share of citations that repeat an earlier one; 0 without citations.
 
-    The same fact with the same page, whatever the case and punctuation of the fact, and the query and fragment of the
-    URL.
+    The same fact with the same page, whatever the case and punctuation of the fact, and the user, parameters, query and
+    fragment of the URL.
     """
     return 1 - len({_content(one) for one in triplets}) / len(triplets) if triplets else 0.0
 
 
 def _content(triplet: Triplet) -> tuple[str, str]:
-    page = url_key(triplet.url).partition("?")[0].rstrip("/")
+    page = _NO_PAGE.sub("", url_key(triplet.url)).rstrip("/")
     return _NO_WORD.sub(" ", triplet.fact).strip().casefold(), page
 
 
@@ -147,8 +148,8 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]{1,100}")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of `text` in lower case; each ideograph is one."""
-    return _WORD.findall(text.casefold())
+    """The words of `text` in lower case, whatever their spelling in Unicode; each ideograph is one."""
+    return _WORD.findall(compatible(SHAPELESS.sub("", text)).casefold())
 
 
 def prose_words(text: str) -> list[str]:
