@@ -44,7 +44,9 @@ _MISSING = _kind(
     r"|(?:\w+ )?not found(?: \(?404\)?)?"
     r"|gone|oops|oups|ops|account suspended|nothing (?:here|found)",
     # English
-    r"something went wrong|no record with this|doi cannot be found|(?:page"
+    r"seite gibt es (?:leider )?nicht|(?:ressource|contenu) introuvable|такой страницы нет"
+    r"|this job is (?:no longer|not)"
+    r"|something went wrong|no record with this|doi cannot be found|(?:page"
     r"|it) (?:seems to have )?gone missing|page isn't here|listing has expired"
     r"|no longer open|does not have an article|video is private|account has been suspended"
     r"|web server is successfully installed|no encontramos lo que|(?:内容|页面|文章)(?:已被|找不到)",
@@ -136,7 +138,8 @@ _CHECK = _kind(
     r"|suspicious activity|using automation tools|automated \(?bot",
     r"complet\w+ the (?:security |captcha )?(?:check|challenge|captcha)|press (?:&|and) hold"
     r"|why do i have to complete a captcha",
-    r"(?:checking|verifying) your browser|browser wird überprüft|проверк. .{0,12}браузера"
+    r"request (?:blocked|could not be satisfied)|prüfen ihre verbindung|non essere un robot"
+    r"|(?:checking|verifying) your browser|browser wird überprüft|проверк. .{0,12}браузера"
     r"|что вы человек|是否是真人"
     r"|接続が安全|사람인지|que eres una persona|exceeded the rate limit|too many requests|verify your age"
     r"|18 or older"
@@ -212,7 +215,7 @@ _CONSENT = _kind(
     r"|sie haben die wahl",
     r"continuer sans accepter|accepter et fermer|votre vie privée est importante"
     r"|nous utilisons des cookies|tout (?:refuser|accepter)",
-    r"(?:ihre|deine) (?:einwilligung|zustimmung)|wir und unsere (?:partner|dienste)"
+    r"verwendung von cookies zu|(?:ihre|deine) (?:einwilligung|zustimmung)|wir und unsere (?:partner|dienste)"
     r"|speichern wir und unsere|alle (?:akzeptieren|ablehnen)"
     r"|we value your privacy"
     r"|we and our (?:\d+ )?partners|nos partenaires et nous|utilizamos cookies"
@@ -263,8 +266,8 @@ _FAILING = _kind(
     r"|service (?:temporarily )?unavailable|gateway time-?out"
     r"|web server is down|connection timed out)|database error|site maintenance|under maintenance"
     r"|server error|application error"
-    r"|something went wrong|wartungsarbeiten|maintenance(?: mode)?",
-    r"establishing a database connection|encountered an internal error|internal server error"
+    r"|something went wrong|wartung(?:sarbeiten)?|maintenance(?: mode)?",
+    r"gleich wieder für sie da|establishing a database connection|encountered an internal error|internal server error"
     r"|unable to complete your request"
     r"|temporarily (?:unavailable|unable to service|overloaded)|(?:performing|undergoing"
     r"|down for) .{0,20}maintenance"

@@ -103,6 +103,10 @@ WALLS = [
     ),
 ]
 OTHERS = [
+    ("failed", "Wartung", "Wartungsarbeiten", "Wir sind gleich wieder für Sie da."),
+    ("wall", "ERROR", "403 ERROR", "The request could not be satisfied. Request blocked."),
+    ("missing", "Job closed", "This job is no longer available", ""),
+    ("missing", "Fehler", "Diese Seite gibt es nicht (mehr)", ""),
     ("teaser", "The salt tax", "The salt tax", "The rest of this article is for subscribers only."),
     (
         "teaser",
@@ -146,6 +150,7 @@ PAGES = [
     ("Lost pages", "Lost pages", "Pages that could not be found were copied from the abbot's book."),
     ("Forum", "", "My browser says that the site is not available in my region. Same here since Monday."),
     ("Login", "Login", "Login is a parish in the west of the county, with a chapel."),
+    ("Trial of the baker", "Trial of the baker", "The baker was freed; the loaf could not be found."),
     ("404 - A car", "The car of 1969", "It was built until 1975."),
     (
         "Subscribe to read | Gazette",
