@@ -29,7 +29,10 @@ MAX_VALUES = 101
 _STRIP = ("title", "description", "default", "examples", "$defs", "shared")
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _BRACE = re.compile(r'\}|\{\s*["}]?')  # an object begins with a quote or ends at once
-_END_TOKEN = re.compile(r"(?:</s>|<\|?[a-z_]{2,20}\|?>|<\uff5c[^<>]{2,30}\uff5c>)\s*$", re.IGNORECASE)
+_END_TOKEN = re.compile(
+    r"(?:</s>|<\|?[a-z_]{2,20}(?::[a-z_]{2,20})?\|?>|\[\|[a-z]{2,20}\|\]|<\uff5c[^<>]{2,30}\uff5c>)\s*$",
+    re.IGNORECASE,
+)
 _MOST_END_TOKENS = 4
 _FENCE = "```"
 _SHORTEST_ANALYSIS = 24
@@ -296,7 +299,7 @@ def decode(question: Question[A], text: str) -> Decoded[A]:
 
 def _bare(text: str) -> str:
     """`text` without the tokens and the fence around it, which belong to the reply's form."""
-    text = text.strip().removeprefix("<s>").lstrip()
+    text = text.strip("\ufeff \t\r\n").removeprefix("<s>").lstrip()
     for _ in range(_MOST_END_TOKENS):
         tail = max(len(text) - 40, 0)
         token = _END_TOKEN.search(text, tail)

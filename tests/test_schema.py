@@ -322,6 +322,8 @@ def test_shape_names_every_field_in_one_line() -> None:
         'The text {{"points": 2}} is what the report wants.\n\nMy verdict: {}',
         "{}<|im_end|>",
         "<s> {}</s>",
+        "\ufeff{}[|endofturn|]",
+        "{}<seed:eos>",
         "```json\n{}\n```<|eot_id|>\n",
         "```json\n{}",
         "```python\nprint()\n```\nnothing, so: {}",
