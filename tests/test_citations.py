@@ -470,3 +470,14 @@ def test_places_add_to_a_text_and_take_nothing(text, places):
     for at in places:
         whole = whole.replace(f" [](https://a.example/\\({at}\\))", "")
     assert whole == text
+
+
+def test_items_that_are_links_are_entries_that_no_mark_uses() -> None:
+    found = account("# Mill\n\nIt grinds oats.\n\n**Docs**\n\n- [Mill book](https://mill.example/book)\n")
+    assert found.entries_unused == ("[Mill book] https://mill.example/book",) and not found.pairs
+    assert found.urls_unused == ("https://mill.example/book",)
+
+
+def test_entry_that_names_its_site_leads_to_its_page() -> None:
+    text = "# Mill\n\nIt grinds oats [1].\n\n## References\n\n1. www.mill.example, read in May, https://www.mill.example/a\n"
+    assert [one.url for one in account(text).pairs] == ["https://www.mill.example/a"]

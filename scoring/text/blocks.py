@@ -156,6 +156,13 @@ _KEY_POINTER = re.compile(
 )
 
 
+LINKS = re.compile(
+    r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)[^\s()]{1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
+    re.IGNORECASE,
+)
+"""Nothing but links."""
+
+
 class _LinkedItems:
     """Tells sentences that are links from lists of links.
 
@@ -183,7 +190,7 @@ class _LinkedItems:
         bold = _BOLD_LINE.fullmatch(line.text) if line.kind == "prose" else None
         if bold:
             self.begin(bold[1])
-        elif line.kind == "item" and _LINKS.fullmatch(line.text.strip()):
+        elif line.kind == "item" and LINKS.fullmatch(line.text.strip()):
             self._linked += 1
             self._items += 1
             self._pure = self._pure and _indent(line.raw) <= self._indent  # else a source of the item above
@@ -567,10 +574,6 @@ _ADDRESSES = re.compile(
 
 
 _BARE_ALONE = re.compile(r"\s{0,12}<?(?:https?://|www\.)[^\s<>]{1,8192}+>?\\?\s{0,8}", re.IGNORECASE)
-_LINKS = re.compile(
-    r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)[^\s()]{1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
-    re.IGNORECASE,
-)
 
 
 class _ReferenceLists:

@@ -176,7 +176,10 @@ def _address(text: str) -> tuple[str, str]:
     found = list(pieces(text, Labels()))
     named = [piece for piece in found if isinstance(piece, Mark) and piece.url]
     linked = [mark for mark in named if not mark.raw.lower().startswith(("arx", "doi"))]
-    url = next((mark.url for mark in (*linked, *named)), "")
+    full = [
+        mark for mark in linked if not mark.raw.lower().startswith("www.")
+    ]  # the host may be the work's name
+    url = next((mark.url for mark in (*full, *linked, *named)), "")
     title = [piece.title if isinstance(piece, Mark) else piece for piece in found]
     bare = None if url else _WWW.search(text) or BARE_ADDRESS.search(text)
     if bare:
