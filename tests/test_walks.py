@@ -17,6 +17,7 @@ REPEATED = {
     "engine/store/pages:PageStore._key": "a page is looked up, and stored once it is read",
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
     "scoring/deepresearch_bench/race:Race._named": "a metric is named where it is described, and where it is scored",
+    "scoring/text/citation_marks:compatible": "each sign of integrity reads a text in Unicode's compatibility form",
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
     "engine/store/place:Place._opened": "so is its file",
     "engine/store/place:StoredFile.__init__": "as before",
