@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -506,13 +506,28 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     def _written(cls, folder: Path) -> "RunRecord":
         file = folder / "run.json"
         try:
-            return msgspec.json.decode(file.read_bytes(), type=cls)
+            return msgspec.convert(_current(msgspec.json.decode(file.read_bytes())), cls)
         except OSError as error:
             raise UsageError(
                 f"{folder}: not a run: {file} cannot be read ({error.strerror}); pass a run's folder"
             ) from error
         except msgspec.MsgspecError as error:
             raise UsageError(f"{file}: not the record of a run: {error}") from error
+
+
+_GONE = (("config", "fetch", "limits", "retry_after"),)
+"""Keys that records of earlier versions have."""
+
+
+def _current(record: Any) -> Any:
+    """A record as this version would have written it."""
+    for *path, key in _GONE:
+        section = record
+        for name in path:
+            section = section.get(name) if isinstance(section, dict) else None
+        if isinstance(section, dict):
+            section.pop(key, None)
+    return record
 
 
 def _killed(record: RunRecord, folder: Path) -> RunRecord:
