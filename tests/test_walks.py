@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {"report": 14, "rollout": 10, "URL": 7}
 REPEATED = {
     "judges/lexical:terms": "the embedded judge compares one text with several others",
+    "judges/lexical:figures": "the same of the numbers in it",
     "engine/tables/markdown:escaped": "cells of a table are escaped where they are written",
     "engine/tables/standings:_cell": "the cells of a system under one metric: its value, interval, rank and more",
     "scoring/deepresearch_bench/fact_questions:same_words": "repeats are dropped for each URL, then counted for all",
