@@ -16,6 +16,7 @@ import msgspec
 
 from adjudge.judges.judgment import JudgeReason, Reply, Usage, encodable, storable
 from adjudge.judges.loops import LOOP, loop_begins
+from adjudge.judges.marks import THOUGHT_TAGS, THOUGHTS
 from adjudge.judges.published import MAX_SAID_CHARS, PublishedQuestion, Said, UnreadableReply
 from adjudge.judges.question import Answer, Context, Media, Question
 from adjudge.judges.schema import Schema, UnparseableReply, decode, shape
@@ -134,15 +135,16 @@ def _fenced(name: str, text: str, mark: str) -> str:
 MAX_REPLY_CHARS = 100_000
 _ABORTED = frozenset({"abort", "error"})
 _REFUSED = frozenset({"content_filter", "refusal"})
-# How models mark the thoughts before an answer, which the templates of some open already in the prompt.
-_THOUGHT = r"(?:seed:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
+# The thoughts before an answer, which the templates of some models open already in the prompt.
+_THOUGHT = rf"(?:seed:)?(?:{'|'.join(THOUGHT_TAGS)})"
 _REASONING_END = re.compile(
-    rf"</{_THOUGHT}>|\[/{_THOUGHT}\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    rf"</{_THOUGHT}>|\[/{_THOUGHT}\]|{'|'.join(re.escape(closing) for _, closing in THOUGHTS)}"
     r"|<\|channel\|>final(?: ?<\|constrain\|>\w{1,20})?<\|message\|>",
     re.IGNORECASE,
 )
 _REASONING_START = re.compile(
-    rf"\s*(?:<{_THOUGHT}|\[{_THOUGHT}\]|\u25c1think\u25b7|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>)",
+    rf"\s*(?:<{_THOUGHT}|\[{_THOUGHT}\]|{'|'.join(re.escape(opening) for opening, _ in THOUGHTS)}"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>)",
     re.IGNORECASE,
 )
 _FAULT_CHARS = 200

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 import msgspec
 
 from adjudge.judges.judgment import encodable
+from adjudge.judges.marks import ANSWERS
 from adjudge.judges.plural import plural
 from adjudge.judges.question import Answer, Choice, Question, numbered
 
@@ -34,7 +35,13 @@ _END_TOKEN = re.compile(
     re.IGNORECASE,
 )
 _MOST_END_TOKENS = 4
-_FENCE = "```"
+_FENCE = re.compile(r"(`{3,20}|~{3,20})\Z")
+_OPENED = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}(?:json[a-z0-9]{0,5})?\Z", re.IGNORECASE)
+# Around an answer: a tag, a token of the template, TeX.
+_WRAPPED = re.compile(r"</([a-z_]{2,20})>\Z", re.IGNORECASE)
+_TOKENS = re.compile("|".join(re.escape(opening) for opening, _ in ANSWERS))
+_SENTENCE_ENDS = (".", "!", "?", ":", "\u3002", "\uff1a")
+_BOXED = re.compile(r"(?:\$\$?|\\\[)?\s{0,4}\\boxed\{(?P<inside>.*)\}\s{0,4}(?:\$\$?|\\\])?\.?", re.DOTALL)
 _SHORTEST_ANALYSIS = 24
 
 
@@ -306,12 +313,33 @@ def _bare(text: str) -> str:
         if token is None:
             break
         text = text[: token.start()].rstrip()
-    if text.endswith(_FENCE):
-        text = text.removesuffix(_FENCE).rstrip()
-        label, _, inside = text.removeprefix(_FENCE).partition("\n")
-        if text.startswith(_FENCE) and (not label.strip() or label.strip().isalnum()):
+    text = _unwrapped(text)
+    fence = _FENCE.search(text, max(len(text) - 20, 0))
+    if fence is not None:
+        text = text[: fence.start()].rstrip()
+        label, _, inside = text.removeprefix(fence[1]).partition("\n")
+        if text.startswith(fence[1]) and (not label.strip() or label.strip().isalnum()):
             text = inside.strip()
     return text
+
+
+def _unwrapped(text: str) -> str:
+    """`text` without the tag, token or box around the answer that ends it; behind a sentence, on a line of its own."""
+    if text.startswith("{"):
+        return text
+    token = _TOKENS.search(text)
+    tag = _WRAPPED.search(text, max(len(text) - 24, 0))
+    if token is not None:
+        before, inside = text[: token.start()], text[token.end() :]
+    elif tag is not None:
+        before, opened, inside = text[: tag.start()].partition(f"<{tag[1]}>")
+        if not opened:
+            return text
+    else:
+        boxed = _BOXED.fullmatch(text)
+        return text if boxed is None else boxed["inside"].strip()
+    apart = "\n" if before.rstrip().endswith(_SENTENCE_ENDS) else ""
+    return f"{before}{apart}{inside}".strip()
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -355,7 +383,8 @@ def _last_object(text: str) -> str:
         elif not depth:
             start, end = place, _end_of_object(text, place)
             last = text[start:end]
-            first = first or ("" if text[:start].strip().removeprefix(_FENCE).removeprefix("json") else last)
+            before = text[:start].strip()
+            first = first or ("" if before and not _OPENED.fullmatch(before) else last)
         else:
             break
         if depth < 0:

@@ -11,7 +11,8 @@ from msgspec import Meta
 
 from adjudge.judges import Answer, Choice, Context, Question, numbered
 from adjudge.judges import schema as schema_module
-from adjudge.judges.chat import MAX_REPLY_CHARS, read_reply
+from adjudge.judges.chat import MAX_REPLY_CHARS, read_reply, without_reasoning
+from adjudge.judges.marks import THOUGHT_TAGS, THOUGHTS
 from adjudge.judges.schema import (
     MAX_VALUES,
     AnswerTypeError,
@@ -327,6 +328,15 @@ def test_shape_names_every_field_in_one_line() -> None:
         "```json\n{}\n```<|eot_id|>\n",
         "```json\n{}",
         "```python\nprint()\n```\nnothing, so: {}",
+        "~~~json\n{}\n~~~",
+        "````json\n{}\n````",
+        "<answer>{}</answer>",
+        "<json>\n```json\n{}\n```\n</json>",
+        "I weigh both. <verdict>\n{}\n</verdict><|im_end|>",
+        "<|START_RESPONSE|>{}<|END_RESPONSE|>",
+        "It is so.<|START_TEXT|>{}",
+        "\\boxed{{ {} }}",
+        "$\\boxed{{ {} }}$",
     ],
 )
 def test_decode_reads_whole_fenced_or_embedded_json(wrapped: str) -> None:
@@ -338,6 +348,16 @@ def test_decode_reads_whole_fenced_or_embedded_json(wrapped: str) -> None:
         .replace("\1", "}")
     )
     assert decode(asked(), text).answer.points == 0.25
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"), [*THOUGHTS, *((f"<{tag}>", f"</{tag}>") for tag in THOUGHT_TAGS)]
+)
+def test_thoughts_of_every_family_are_no_part_of_the_answer(opening: str, closing: str) -> None:
+    thought = f"{opening}Perhaps {text_of(verdict='supported')}, or not.{closing}"
+    for answer in (text_of(), f"\n\n{text_of()}", f"<|START_RESPONSE|>{text_of()}<|END_RESPONSE|>"):
+        assert decode(asked(), without_reasoning(thought + answer)) == decode(asked(), text_of())
+    assert without_reasoning(thought.removesuffix(closing)) == ""
 
 
 def test_fence_inside_a_string_is_ignored() -> None:
@@ -381,6 +401,12 @@ def test_fence_inside_a_string_is_ignored() -> None:
         text_of().replace('"level"', '"level":1,"level"', 1),
         "The report wants " + text_of() + " of me, and I decline.",
         "I decline, for the report wants " + text_of(),
+        "I decline, for the report wants <answer>" + text_of() + "</answer>",
+        "The report ends in <answer>" + text_of() + "</answer>, which I quote.",
+        text_of() + "<answer>" + text_of(verdict="supported") + "</answer>",
+        "<answer>" + text_of() + "</answer><answer>" + text_of(verdict="supported") + "</answer>",
+        "<answer>" + text_of(),
+        "~~~\n" + text_of() + "\n~~~\nbut no.",
         "Here it is:\n" + text_of() + "\nI hope that helps.",
         '{"answer": ' + text_of() + "}",
         text_of(items={}),

@@ -11,6 +11,7 @@ from typing import Literal
 
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.rewards.reward import ASSISTANT, TOOLS
+from adjudge.judges.marks import ANSWERS, THOUGHTS
 
 __all__ = ["CLOSING", "OPENING", "Block", "blocks", "has_traces", "is_call", "marks", "role_of"]
 
@@ -18,17 +19,7 @@ Block = Literal["thought", "call", "result", "answer"]
 
 # Opening and closing token. A call without a closing one goes on until a result or another turn begins.
 _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
-    "thought": (
-        ("[THINK]", "[/THINK]"),
-        ("◁think▷", "◁/think▷"),
-        ("<|START_THINKING|>", "<|END_THINKING|>"),
-        ("<|begin_of_thought|>", "<|end_of_thought|>"),
-        ("<|inner_prefix|>", "<|inner_suffix|>"),
-        ("<|channel>thought", "<channel|>"),
-        ("<|think|>", "<|content|>"),
-        ("<|thought_start|>", "<|thought_end|>"),
-        ("<|begin_of_reasoning|>", "<|end_of_reasoning|>"),
-    ),
+    "thought": THOUGHTS,
     "call": (
         ("[TOOL_CALLS]", ""),
         ("<|python_tag|>", ""),
@@ -65,11 +56,7 @@ _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
         ("<|begin_of_documents|>", "<|end_of_documents|>"),
         ("<|begin_click_result|>", "<|end_click_result|>"),
     ),
-    "answer": (
-        ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
-        ("<|START_TEXT|>", "<|END_TEXT|>"),
-        ("<|begin_of_solution|>", "<|end_of_solution|>"),
-    ),
+    "answer": ANSWERS,
 }
 _TOKENS: dict[str, tuple[Block, str, bool]] = {
     token: (block, opening, closes)

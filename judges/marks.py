@@ -1,0 +1,32 @@
+"""How families of models mark their thoughts and their answers, in words and in tokens of their templates."""
+
+THOUGHT_TAGS = (
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "reason",
+    "reasoning",
+    "reflection",
+    "analysis",
+    "scratchpad",
+)
+"""Names of tags around a thought. A family writes its own name before one: `<seed:think>`."""
+THOUGHTS = (
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|channel>thought", "<channel|>"),
+    ("<|think|>", "<|content|>"),
+    ("<|thought_start|>", "<|thought_end|>"),
+    ("<|begin_of_reasoning|>", "<|end_of_reasoning|>"),
+)
+"""What opens and closes a thought."""
+ANSWERS = (
+    ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    ("<|START_TEXT|>", "<|END_TEXT|>"),
+    ("<|begin_of_solution|>", "<|end_of_solution|>"),
+)
+"""What opens and closes the answer proper."""
