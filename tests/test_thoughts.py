@@ -6,6 +6,7 @@ import pytest
 
 from adjudge.engine.formats.dataset import InputFile
 from adjudge.engine.formats.own import read
+from adjudge.judges.marks import THOUGHTS
 from adjudge.scoring.text.thoughts import parted
 
 
@@ -24,6 +25,14 @@ from adjudge.scoring.text.thoughts import parted
 def test_thoughts_are_no_part_of_the_report(text, report):
     found, aside = parted(text)
     assert found == report and aside
+
+
+@pytest.mark.parametrize(("opening", "closing"), THOUGHTS)
+def test_tokens_of_every_family_mark_thoughts(opening, closing):
+    for text in (f"{opening}Say red.{closing}\n\nIt is red.", f"Say red.{closing}It is red."):
+        assert parted(text)[0] == "It is red."
+    assert parted(f"{opening}Say red.") == ("", (f"{opening}Say red.",))
+    assert parted(f"Models write `{opening}`.") == (f"Models write `{opening}`.", ())
 
 
 @pytest.mark.parametrize(

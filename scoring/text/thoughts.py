@@ -6,6 +6,8 @@ mentions.
 
 import re
 
+from adjudge.judges.marks import THOUGHTS as TOKENS
+
 __all__ = ["CALLS", "RESULTS", "THOUGHTS", "parted"]
 
 THOUGHTS = ("think", "thinking", "thought", "reasoning")
@@ -42,7 +44,12 @@ RESULTS = (
     "documents",
 )
 """The tags of what tools return."""
-_TAG = re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *CALLS, *RESULTS))})>", re.IGNORECASE)
+_CLOSED = {closing.lower(): opening.lower() for opening, closing in TOKENS}
+_TAG = re.compile(
+    rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *CALLS, *RESULTS))})>"
+    rf"|(?P<token>{'|'.join(re.escape(token) for pair in TOKENS for token in pair)})",
+    re.IGNORECASE,
+)
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 _BEFORE = 20
 
@@ -59,14 +66,14 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
             place += 1
         if place < len(code) and code[place][0] <= tag.start():
             continue
-        name = tag["name"].lower()
-        if opened and tag["slash"] and name == opened:
+        name, closes = _said(tag)
+        if opened and closes and name == opened:
             aside.append(text[begin : tag.end()])
             opened, at = "", tag.end()
-        elif not opened and tag["slash"] and name in THOUGHTS and not aside:
+        elif not opened and closes and (tag["token"] or name in THOUGHTS) and not aside:
             aside.append(text[: tag.end()])
             at = tag.end()
-        elif not opened and not tag["slash"] and _begins_line(text, tag.start()):
+        elif not opened and not closes and _begins_line(text, tag.start()):
             said.append(text[at : tag.start()])
             opened, at, begin = name, tag.start(), tag.start()
     if opened and not "".join(said).strip():  # cut off before the report began
@@ -74,6 +81,14 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
     if not aside:
         return text, ()
     return "".join((*said, text[at:])).strip(), tuple(aside)
+
+
+def _said(tag: re.Match[str]) -> tuple[str, bool]:
+    """What a tag or token opens or closes, and whether it closes."""
+    if not tag["token"]:
+        return tag["name"].lower(), bool(tag["slash"])
+    token = tag["token"].lower()
+    return _CLOSED.get(token, token), token in _CLOSED
 
 
 def _begins_line(text: str, at: int) -> bool:
