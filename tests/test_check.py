@@ -1,6 +1,5 @@
 """`adjudge check`: outcomes, exit codes and files, and how often it is wrong."""
 
-import os
 import re
 import shlex
 import subprocess
@@ -12,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -26,6 +24,7 @@ from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.claims import fewest_tasks
 from adjudge.scoring.kernels.comparison.drop_test import drop_test
 from benchmarks.check import alarms
+from tests.action import action_step
 from tests.commands import one_line, run
 from tests.made_runs import made_run
 
@@ -299,25 +298,7 @@ def test_junit_that_cannot_be_written_is_one_line(runs: Path) -> None:
 
 @pytest.mark.parametrize(("run", "code"), [("same", 0), ("worse", 4), ("lost", 3)])
 def test_action_runs_as_a_script(runs: Path, run: str, code: int) -> None:
-    action = yaml.safe_load((ROOT / ".github/actions/check/action.yml").read_text(encoding="utf-8"))
-    given = {"run": run, "baseline": "main", "metrics": "race.overall fact.c_acc"}
-    inputs = {name: given.get(name, one.get("default")) for name, one in action["inputs"].items()}
-    [step] = action["runs"]["steps"]
-    assert "${{" not in step["run"], "what a user types is never part of the script"
-    wanted = {
-        name: re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", text)[1] for name, text in step["env"].items()
-    }
-    assert set(wanted.values()) == set(inputs)
-    environment = {name: inputs[one] for name, one in wanted.items()}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
-        cwd=runs,
-        env={"PATH": path, "HOME": str(runs), "GITHUB_STEP_SUMMARY": str(runs / "summary.md"), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = action_step("check", {"run": run, "baseline": "main", "metrics": "race.overall fact.c_acc"}, runs)
     assert done.returncode == code, done.stderr
     assert "| good | race.overall |" in (runs / "summary.md").read_text(encoding="utf-8") == done.stdout
     assert sum(map(len, cases(runs / "adjudge-check.xml").values())) == 4
