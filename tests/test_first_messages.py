@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
+from adjudge.judges.errors import JudgeError
 from tests.commands import one_line, run
+from tests.mock_openai import MockOpenAI
 
 SETTINGS = {
     "tasks": "tasks.jsonl",
@@ -49,6 +53,32 @@ def config(folder: Path, **changes: object) -> Path:
         ({"protocols": [{"name": "race", "variant": "pointwize"}]}, "'pointwise'"),
         ({"reports": [{"system": "wren"}]}, "reports[0]: lacks path:, which must be given"),
         ({"samples": "two"}, "samples: must be a whole number, not a text"),
+        ({"samples": 0}, "samples: must be a whole number of at least 1, not 0"),
+        ({"max_cost": -2}, "max_cost: must be a number above 0, not -2"),
+        ({"min_answered": 80}, "min_answered: must be a number of at most 1, not 80"),
+        ({"select": {"limit": -1}}, "select.limit: must be a whole number of at least 1, not -1"),
+        (
+            {"judge": {"members": [{"max_in_flight": -3}]}},
+            "judge.members[0].max_in_flight: must be a whole number of at least 1, not -3",
+        ),
+        ({"fetch": True}, "fetch.mode: 'true' is unknown; use 'live' or 'off' or 'snapshot'"),
+        ({"protocols": ["rase"]}, "protocols: unknown protocol 'rase'; use 'race'"),
+        (
+            {"format": "deepresearchbench"},
+            "format: unknown format 'deepresearchbench'; use 'deepresearch-bench' or",
+        ),
+        ({"tasks": "task.jsonl"}, "task.jsonl does not exist; give a file or folder of tasks"),
+        ({"tasks": "reports"}, "reports is a folder without tasks.jsonl; give the file of tasks"),
+        ({"reports": ["report/*.jsonl"]}, "report/*.jsonl matches no file; correct the path or pattern"),
+        (
+            {"protocols": [{"name": "rubrics", "file": "reports"}]},
+            "cannot be read: Is a directory; give a file of criteria",
+        ),
+        ({"out": "criteria.yaml"}, "criteria.yaml cannot be written: File exists; choose a folder"),
+        (
+            {"protocols": ["race"], "fetch": {"mode": "snapshot", "snapshot": "pages"}},
+            "pages/index.jsonl: No such file or directory; a snapshot is a folder with an index.jsonl",
+        ),
         ({"qwertz": 1}, "others, none like it:"),
         (
             {"tasks": "tasks.md"},
@@ -74,6 +104,131 @@ def test_mistakes_are_answered_with_what_to_write(tmp_path, capsys, settings, sa
 )
 def test_short_forms_are_read(tmp_path, capsys, settings):
     assert run(capsys, "evaluate", config(tmp_path, **settings))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        (
+            "tasks.jsonl",
+            b"",
+            'tasks.jsonl holds no task; write {"id": "1", "prompt": "..."} on a line for each',
+        ),
+        (
+            "tasks.jsonl",
+            b'{"id": "1",}\n',
+            "tasks.jsonl:1: not JSON, of which JSON Lines have an object on every line",
+        ),
+        (
+            "tasks.jsonl",
+            "\ufeff{}".encode("utf-16"),
+            "tasks.jsonl:1: row is not in UTF-8, at byte 1; save the file",
+        ),
+        ("reports/wren.jsonl", b"", "reports/wren.jsonl holds no report; add files of reports"),
+        (
+            "reports/wren.jsonl",
+            b'{"task_id": "9", "system": "wren", "text": "Red."}\n',
+            "wren.jsonl:1: unknown task '9'; ",
+        ),
+        ("reports/wren.jsonl", b'{"task_id": "1", "text": "r\xe9d"}\n', "at byte 28; save the file as UTF-8"),
+        (
+            "reports/wren.jsonl",
+            b'{"nr": "1", "system": "wren", "text": "Red."}\n',
+            "no 'task_id'; say which of 'nr', 'system', 'text' is the task_id: fields: {task_id: NAME}",
+        ),
+        (
+            "reports/wren.jsonl",
+            b'{"task_id": "1", "system": "a", "text": "x"}\n{"task_id": "1", "system": "a", "text": "y"}\n',
+            "wren.jsonl:2: system 'a', task '1', sample 0 was given before with other content",
+        ),
+        ("criteria.yaml", b"criterion: x\n", 'write criteria as - {criterion: "...", points: 1}'),
+        (
+            "criteria.yaml",
+            b"- {criterion: x, points: two}\n",
+            "criteria.yaml:1: Expected `float | null`, got `str` in",
+        ),
+        ("adjudge.yaml", b"", "adjudge.yaml: is empty; write a mapping of settings"),
+        ("adjudge.yaml", b"- tasks\n", "adjudge.yaml: holds a list; write a mapping of settings"),
+        ("adjudge.yaml", b"tasks.jsonl\n", "adjudge.yaml: holds a single value; write a mapping"),
+        (
+            "adjudge.yaml",
+            b'{"id": 1}\n{"id": 2}\n',
+            "line 2, column 1: not valid YAML: expected '<document start>'",
+        ),
+        (
+            "adjudge.yaml",
+            b"judge:\n\tbackend: lexical\n",
+            "line 2, column 1: not valid YAML: found character '\\t'",
+        ),
+        ("adjudge.yaml", b"judge:\n\tbackend: lexical\n", "indent with spaces, not with tabs"),
+        ("adjudge.yaml", b"reports: C: reports\n", "column 11: not valid YAML"),
+        ("adjudge.yaml", b"reports: C: reports\n", "put quotation marks around a value that has a colon"),
+        ("adjudge.yaml", b"reports: *.jsonl\n", "put quotation marks around a value that begins with * or &"),
+        ("adjudge.yaml", b"reports: @here\n", "put quotation marks around the value"),
+        ("adjudge.yaml", b"out: caf\xe9\n", "adjudge.yaml: not valid YAML: it is not in UTF-8; save it"),
+    ],
+)
+def test_faulty_files_are_answered_with_what_to_write(tmp_path, capsys, name, body, said):
+    file = config(tmp_path)
+    (tmp_path / name).write_bytes(body)
+    code, _, error = run(capsys, "evaluate", file)
+    assert code == 2 and said in one_line(error)
+
+
+@pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b""])
+def test_tables_with_semicolons_and_byte_order_marks_are_read(tmp_path, capsys, head):
+    (tmp_path / "tasks.csv").write_bytes(head + b"id;prompt\n1;What colour is the kite?\n")
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/wren.csv").write_bytes(head + b"task_id;system;text\n1;wren;The kite is red.\n")
+    file = config(tmp_path, tasks="tasks.csv", reports="reports/wren.csv")
+    file.write_bytes(head + file.read_bytes())
+    assert run(capsys, "evaluate", file)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "none.yaml",
+            "none.yaml: cannot be read: No such file or directory; correct the path, or have `adjudge init`",
+        ),
+        ("reports", "reports: cannot be read: Is a directory; `adjudge init "),
+        ("", "cannot be read: Is a directory; give "),
+    ],
+)
+def test_other_places_than_a_configuration_are_answered(tmp_path, capsys, given, said):
+    config(tmp_path)
+    code, _, error = run(capsys, "evaluate", tmp_path / given)
+    assert code == 2 and said in one_line(error)
+
+
+def test_unknown_metrics_are_answered_with_those_of_the_run(tmp_path, capsys):
+    run(capsys, "evaluate", config(tmp_path))
+    for words in (["check", "--min", "rubrics.scor=3"], ["leaderboard", "--metric", "rubrics.scor"]):
+        code, _, error = run(capsys, words[0], tmp_path / "run", *words[1:])
+        assert code == 2 and "unknown metric 'rubrics.scor'; use 'rubrics.score'" in one_line(error)
+
+
+def test_judges_that_cannot_be_used_say_why(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("KITE_KEY", raising=False)
+    judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "patience_s": 1}
+    for changes, said in (
+        ({"api_key_env": "KITE_KEY"}, "the environment variable KITE_KEY is not set; set it to its key"),
+        ({}, "cannot connect to 127.0.0.1:9: "),
+        (
+            {"url": "127.0.0.1:8000/v1"},
+            "judge url '127.0.0.1:8000/v1': must look like http://127.0.0.1:8000/v1",
+        ),
+    ):
+        code, _, error = run(capsys, "evaluate", config(tmp_path, judge=judge | changes))
+        assert code == 1 and said in one_line(error)
+
+
+async def test_unknown_models_are_answered_with_those_of_the_server(tmp_path):
+    async with MockOpenAI(serves="kite-7b") as server:
+        judge = {"backend": "openai", "url": server.url, "model": "kite-8b"}
+        with pytest.raises(JudgeError, match=r"serves kite-7b; set judge: model to what it serves"):
+            await evaluate_async(RunConfig.load(config(tmp_path, judge=judge)))
 
 
 def test_criteria_say_what_they_are_made_of(tmp_path, capsys):

@@ -79,7 +79,7 @@ def test_keys_are_offered_wherever_a_value_stands():
     ):
         with pytest.raises(msgspec.ValidationError) as raised:
             msgspec.convert(raw, Outer)
-        assert said in mistake(raised.value, Outer)
+        assert said in mistake(raised.value, Outer, raw)
 
 
 def test_nearest_is_found_whatever_the_length():

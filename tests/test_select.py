@@ -77,7 +77,7 @@ def test_select_keeps_tasks_in_file_order(
         ({"domains": ["Helth"]}, "select.domains: unknown domain 'Helth'; use 'Health'"),
         ({"domains": ["Law"], "tasks": ["1"]}, "select: no task is left (tasks 1; domains Law)"),
         ({"tasks": ["2"], "systems": ["Borealis"]}, "select: no reports are left"),
-        ({"limit": 0}, "select.limit: Expected `int` >= 1"),
+        ({"limit": 0}, "select.limit: must be a whole number of at least 1, not 0"),
         ({"system": ["Atlas"]}, "select.system: unknown key; use 'systems'"),
     ],
 )

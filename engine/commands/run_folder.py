@@ -218,4 +218,5 @@ def write_scores(out: Path, scores: pa.Table, numbers: bytes) -> None:
 
 
 def _unwritable(out: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"out: {out} cannot be written: {error.strerror}")
+    fix = "; choose a folder" if isinstance(error, FileExistsError | NotADirectoryError) else ""
+    return ConfigError(f"out: {out} cannot be written: {error.strerror}{fix}")

@@ -81,7 +81,7 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         try:
             made: Downloader = msgspec.convert(options, type=kind)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"fetch: fetcher: {name}: {mistake(error, kind)}") from error
+            raise ConfigError(f"fetch: fetcher: {name}: {mistake(error, kind, options)}") from error
         chosen = msgspec.json.encode(options, order="deterministic").decode() if options else ""
         return made, " ".join(part for part in (name, str(made.version), chosen) if part)
 

@@ -59,7 +59,7 @@ def _protocol(
     try:
         protocol: ScoringProtocol = msgspec.convert(options, type=kind)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"protocols: {name}: {mistake(error, kind)}") from error
+        raise ConfigError(f"protocols: {name}: {mistake(error, kind, options)}") from error
     return protocol
 
 

@@ -156,8 +156,8 @@ def in_full(raw: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(made.get(name), str | dict):
             made[name] = [made[name]]
     fetch = made.get("fetch")
-    if isinstance(fetch, str) or fetch is False:  # what other readers of YAML make of `off`
-        made["fetch"] = {"mode": fetch or "off"}
+    if isinstance(fetch, str | bool):  # false is what other readers of YAML make of `off`
+        made["fetch"] = {"mode": fetch if isinstance(fetch, str) else "true" if fetch else "off"}
     return made
 
 
@@ -377,7 +377,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         try:
             config = msgspec.convert(in_full(raw), type=cls)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{where}: {mistake(error, cls)}") from error
+            raise ConfigError(f"{where}: {mistake(error, cls, in_full(raw))}") from error
         check_names(list(config.judges), list(protocol_loaders()))
         others = {name: JudgeConfig.of(one, f"judges.{name}") for name, one in config.judges.items()}
         config = msgspec.structs.replace(config, judge=JudgeConfig.of(config.judge), judges=others)
@@ -451,7 +451,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 hashlib.blake2b(Path(file).read_bytes(), digest_size=8).hexdigest() for file in files
             )
         except OSError as error:
-            raise ConfigError(f"protocols: {error.filename}: cannot be read: {error.strerror}") from error
+            raise ConfigError(
+                f"protocols: {error.filename}: cannot be read: {error.strerror}; give a file"
+            ) from error
 
     def published_protocols(self) -> tuple[str, ...]:
         """The names of the protocols that ask in their benchmark's own words."""

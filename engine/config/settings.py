@@ -42,6 +42,7 @@ def plugin(key: str, name: str, load: Callable[[], Any]) -> Any:
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _NONE_OF = re.compile(r"Invalid enum value (.*)", re.DOTALL)
 _OTHER_KIND = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
+_BOUND = re.compile(r"Expected `(int|float)` (>=|>|<=|<) (-?[0-9.e+]+)")
 _LACKS = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[[^\[\]]*\]")
 _KINDS = {
@@ -54,10 +55,11 @@ _KINDS = {
     "null": "nothing",
 }
 """What msgspec calls the kinds of values, in words."""
+_BOUNDS = {">=": "of at least", ">": "above", "<=": "of at most", "<": "below"}
 
 
-def mistake(error: msgspec.ValidationError, kind: Any) -> str:
-    """What msgspec says of data that are not of type `kind`: `fetch.mode: 'x' is unknown; use 'live' or 'off'`."""
+def mistake(error: msgspec.ValidationError, kind: Any, data: object) -> str:
+    """What msgspec says of `data` that are not of type `kind`: `fetch.mode: 'x' is unknown; use 'live' or 'off'`."""
     said = str(error).replace(" - at `key` in `$", " as a key - at `$")
     text, _, at = said.rpartition(" - at `$")
     text, path = (text, at.rstrip("`")) if text else (at, "")
@@ -65,7 +67,8 @@ def mistake(error: msgspec.ValidationError, kind: Any) -> str:
     if unknown := _UNKNOWN.fullmatch(text):
         whole = f"{key}.{unknown[1]}" if key else unknown[1]
         return f"{whole}: unknown key; {nearest(unknown[1], _keys(kind, path))}"
-    return f"{key}: {_in_words(text, kind, path)}" if key else _in_words(text, kind, path)
+    said = f"{_in_words(text, kind, path)}{_not(data, path) if _BOUND.fullmatch(text) else ''}"
+    return f"{key}: {said}" if key else said
 
 
 def _in_words(text: str, kind: Any, path: str) -> str:
@@ -80,7 +83,19 @@ def _in_words(text: str, kind: Any, path: str) -> str:
         keys = _keys(kind, path) if "object" in other[1] else []
         some = f" with {', '.join(f'{one}:' for one in keys)}" if 0 < len(keys) <= _SHOWN else ""
         return f"must be {wanted}{some}, not {_KINDS.get(other[2], other[2])}"
+    if bound := _BOUND.fullmatch(text):
+        return f"must be {_KINDS[bound[1]]} {_BOUNDS[bound[2]]} {bound[3].removesuffix('.0')}"
     return text
+
+
+def _not(data: object, path: str) -> str:
+    """The number at `path` in `data`, in words; none if it stands in what has no path."""
+    for step in _STEP.finditer(path):
+        if isinstance(data, dict):
+            data = data.get(step[1])
+        elif isinstance(data, list) and step[0][1:-1].isdigit():
+            data = data[int(step[0][1:-1])]
+    return f", not {data}" if isinstance(data, int | float) else ""
 
 
 _SHOWN = 8  # keys that a message names

@@ -110,22 +110,56 @@ def _read(text: str) -> Any:
         loader.dispose()
 
 
+_HINTS = (
+    (r"'\t'", "indent with spaces, not with tabs"),
+    ("mapping values are not allowed here", "put quotation marks around a value that has a colon"),
+    (
+        "expected alphabetic or numeric character",
+        "put quotation marks around a value that begins with * or &",
+    ),
+    ("that cannot start any token", "put quotation marks around the value"),
+    ("<document start>", "a configuration is one mapping of settings (tasks:, reports:, ...)"),
+)
+"""What to do about what the reader of YAML says, for what people write first."""
+
+
+def _hint(problem: str | None) -> str:
+    return next((f"; {hint}" for part, hint in _HINTS if part in (problem or "")), "")
+
+
+def _instead(file: Path, error: OSError) -> str:
+    """What to give instead of a `file` that cannot be read."""
+    if isinstance(error, IsADirectoryError):
+        inside = file / "adjudge.yaml"
+        return (
+            f"; give {inside}" if inside.is_file() else f"; `adjudge init {file}` writes one for its reports"
+        )
+    if isinstance(error, FileNotFoundError):
+        return "; correct the path, or have `adjudge init` write one for the reports in a folder"
+    return ""
+
+
 def load_yaml(file: Path) -> dict[str, Any]:
     """The mapping in `file`. Raises ConfigError for a file that is unreadable or not a mapping."""
     try:
         raw = _read(file.read_text(encoding="utf-8"))
     except OSError as error:
-        is_usual = isinstance(error, FileNotFoundError) and file.name == "adjudge.yaml"
-        fix = "; `adjudge init` writes one for the reports in a folder" if is_usual else ""
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}{fix}") from error
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}{_instead(file, error)}") from error
     except MarkedYAMLError as error:  # its text would repeat lines of the file
         at = error.problem_mark
         where = "" if at is None else f", line {at.line + 1}, column {at.column + 1}"
-        raise ConfigError(f"{file}{where}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}{where}: not valid YAML: {error.problem}{_hint(error.problem)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: not valid YAML: it is not in UTF-8; save it as UTF-8") from error
+    except yaml.YAMLError as error:
         raise ConfigError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise ConfigError(f"{file}: nested too deep; remove brackets or indentation") from error
     if not isinstance(raw, dict):
-        raise ConfigError(f"{file}: must be a mapping of settings (tasks:, reports:, ...)")
+        found = (
+            "is empty" if raw is None else f"holds a {'list' if isinstance(raw, list) else 'single value'}"
+        )
+        raise ConfigError(
+            f"{file}: {found}; write a mapping of settings (tasks:, reports:, ...), as `adjudge init` does"
+        )
     return raw

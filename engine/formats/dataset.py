@@ -53,6 +53,9 @@ _NO_OTHERS: Mapping[str, Sequence[str]] = {}
 
 ENTRY_POINTS = "adjudge.formats"
 
+_NO_TASK = "unknown task"
+_SOME = 3  # tasks that a message names
+
 _log = logging.getLogger(__name__)
 
 
@@ -163,13 +166,25 @@ def load_dataset(
         dataset.reports = _renamed(dataset.reports, system, list(named.values()))
     dataset.reports = _distinct(_with_task(dataset))
     if not dataset.reports:
-        why = (
-            f"; the first line left out: {dataset.rejected[0]}"
-            if dataset.rejected
-            else "; add files of reports"
-        )
-        raise FormatError(f"reports: nothing is left to evaluate{why}")
+        raise FormatError(_nothing_left(dataset, tasks, files))
     return dataset
+
+
+def _nothing_left(dataset: Dataset, tasks: str, files: Sequence[InputFile]) -> str:
+    """Why there is nothing to evaluate: the first line left out, or what is empty."""
+    begin = f"{'reports' if dataset.tasks else 'tasks'}: nothing is left to evaluate"
+    if dataset.rejected:
+        first = dataset.rejected[0]
+        if not first.why.startswith(_NO_TASK):
+            return f"{begin}; the first line left out: {first}"
+        if dataset.tasks:
+            some = ", ".join(map(repr, list(dataset.tasks)[:_SOME]))
+            more = " and so on" if len(dataset.tasks) > _SOME else ""
+            return f"{begin}; the first line left out: {first}; {tasks} has {some}{more}"
+    if not dataset.tasks:
+        return f'{begin}; {tasks} holds no task; write {{"id": "1", "prompt": "..."}} on a line for each'
+    held = f"{files[0]} holds no report; " if files else ""
+    return f"{begin}; {held}add files of reports"
 
 
 def _on_hub(data: HubData, entry: Given) -> list[InputFile]:
@@ -368,7 +383,7 @@ def _with_task(dataset: Dataset) -> Iterator[Located]:
             yield report
         else:
             file, _, line = report.where.rpartition(":")
-            dataset.rejected.append(Rejected(file, int(line), f"unknown task {report.task_id!r}"))
+            dataset.rejected.append(Rejected(file, int(line), f"{_NO_TASK} {report.task_id!r}"))
 
 
 def _distinct(reports: Iterator[Located]) -> list[Located]:

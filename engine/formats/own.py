@@ -51,7 +51,11 @@ class TaskRow(Task, frozen=True, kw_only=True):
 
 def read(tasks: Path, files: list[InputFile]) -> Dataset:
     """The dataset of a file of tasks and files of reports. Raises FormatError if a file is unreadable."""
-    tasks = tasks / "tasks.jsonl" if tasks.is_dir() else tasks
+    folder, tasks = tasks, tasks / "tasks.jsonl" if tasks.is_dir() else tasks
+    if not tasks.exists():
+        raise FormatError(
+            f"tasks: {folder} is a folder without tasks.jsonl; give the file of tasks, or say format: of a benchmark"
+        )
     if tasks.suffix.lower() not in (*TABLES, ".gz", ""):
         raise FormatError(
             f"tasks: {tasks}: {tasks.suffix} is no kind of file that tasks are read from; write JSON Lines (.jsonl: "

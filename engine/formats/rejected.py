@@ -26,6 +26,8 @@ class Rejected(msgspec.Struct, frozen=True):
         why = f"invalid {name}: {error}"
         if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
             why = f"not JSON, of which JSON Lines have an object on every line: {error}"
+        if isinstance(error, UnicodeDecodeError):
+            why = f"{name} is not in UTF-8, at byte {error.start + 1}; save the file as UTF-8"
         return cls(str(file), line, storable(why[:_MAX_WHY]))
 
     def __str__(self) -> str:

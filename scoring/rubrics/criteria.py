@@ -228,7 +228,7 @@ def load_criteria(file: str) -> tuple[Criterion, ...]:
         status = path.stat()
         return _load(path, status.st_mtime_ns, status.st_size)
     except OSError as error:
-        raise CriteriaError(f"{file}: cannot be read: {error.strerror}") from error
+        raise CriteriaError(f"{file}: cannot be read: {error.strerror}; give a file of criteria") from error
 
 
 @lru_cache(maxsize=64)
@@ -244,7 +244,10 @@ def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
             lines = enumerate(text.split("\n"), 1)
             rows = [(number, msgspec.json.decode(line)) for number, line in lines if line.strip()]
     except (UnicodeDecodeError, msgspec.MsgspecError, yaml.YAMLError, RecursionError) as error:
-        raise CriteriaError(f"{path}: neither JSON Lines nor a list: {error}") from error
+        raise CriteriaError(
+            f"{path}: neither JSON Lines nor a list: {error}; write criteria as "
+            '- {criterion: "...", points: 1}, or as JSON Lines'
+        ) from error
     if not rows:
         raise CriteriaError(f"{path}: contains no criteria")
     return tuple(_criterion(path, number, row) for number, row in rows)
@@ -256,7 +259,7 @@ def _criterion(path: Path, number: int, row: object) -> Criterion:
     except msgspec.ValidationError as error:
         may = ", ".join(Criterion.__struct_fields__)
         raise CriteriaError(
-            f"{path}:{number}: {error}; a criterion is a text, or a mapping of {may}"
+            f"{path}:{number}: {str(error).replace(' - at `$.', ' in `')}; a criterion is a text, or a mapping of {may}"
         ) from error
     except ValueError as error:
         raise CriteriaError(f"{path}:{number}: {error}") from error
