@@ -3,15 +3,18 @@
 import json
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.commands.evaluate import evaluate, evaluate_async
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import LimitReached
 from adjudge.engine.runs.listed import runs_in
 from adjudge.engine.runs.record import RunRecord
-from tests.commands import one_line, run
+from tests.commands import changed, one_line, run
+from tests.mock_openai import MockOpenAI
 from tests.worlds import world
 
 OLD = Path(__file__).parent / "old_run" / "run"
@@ -36,16 +39,17 @@ def test_runs_are_listed_with_who_leads(folder, capsys):
         "first",
         "old",
     ]
-    [headline] = first["headlines"]
+    headline, last = first["headlines"]
     board = json.loads((folder / "first" / "leaderboard.json").read_text())
     [ranked] = [one for one in board["metrics"] if one["headline"]]
-    best = ranked["standings"][0]
+    best, second_best = ranked["standings"]
+    assert (last["system"], last["low"]) == (second_best["system"], second_best["low"])
     assert (headline["protocol"], headline["metric"]) == ("rubrics", ranked["metric"])
     assert (headline["system"], headline["value"]) == (best["system"], best["value"] * ranked["scale"])
     assert (first["state"], first["judge"], first["systems"], first["tasks"]) == ("finished", "lexical", 2, 3)
     assert old["protocols"] and not old["headlines"] and old["commit"] == ""
     code, out, _ = run(capsys, "ls", folder)
-    assert code == 0 and "3 runs" in out and f"{headline['value']:.2f}" in out
+    assert code == 0 and "3 runs" in out and out.count(f"{headline['value']:.2f}") == 2
     assert run(capsys, "ls", folder, "--markdown")[1].startswith("|")
 
 
@@ -61,6 +65,30 @@ def test_stopped_and_unreadable_runs_are_listed(folder, tmp_path, capsys):
     assert broken.state == "unreadable" and str(tmp_path / "broken") in broken.why
     code, out, _ = run(capsys, "ls", tmp_path)
     assert code == 0 and "unreadable" in out and "not the record of a run" in " ".join(out.split())
+
+
+async def test_what_a_run_cost_is_listed(tmp_path):
+    price = {"cost_per_million_prompt_tokens": 100.0, "cost_per_million_completion_tokens": 300.0}
+    async with MockOpenAI() as server:
+        judge = {"backend": "openai", "url": server.url, "model": "mock", "max_in_flight": 1}
+        config = world(tmp_path, systems=1, tasks=2, judge=judge, prices={"mock": price})
+
+        async def cost_of(name: str, **settings: object) -> float:
+            run_config = RunConfig.load(
+                changed(config, judge_check="off", **settings), out=str(tmp_path / name)
+            )
+            with suppress(LimitReached):
+                await evaluate_async(run_config)
+            return RunRecord.read(tmp_path / name).cost
+
+        stopped = await cost_of("runs/stopped", max_questions=1)
+        whole = await cost_of("runs/whole", max_questions=None, store="other")
+        again = await cost_of("runs/again")
+    [effort] = RunRecord.read(tmp_path / "runs/whole").effort.values()
+    assert whole == pytest.approx((effort.prompt_tokens * 100 + effort.completion_tokens * 300) / 1e6)
+    assert 0 < stopped < whole and again == 0
+    listed = runs_in(tmp_path / "runs")
+    assert [one.cost for one in listed] == [again, whole, stopped]
 
 
 def test_folder_without_runs_and_no_folder(tmp_path, capsys):

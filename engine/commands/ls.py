@@ -38,6 +38,7 @@ def _table(found: Iterable[ListedRun]) -> Table:
             Column("headline", words=True),
             Column("best"),
             Column("system", words=True),
+            Column("cost", spare=3),
             Column("state", words=True),
         ),
         blocks=[list(_lines(one)) for one in found],
@@ -48,12 +49,19 @@ def _lines(one: ListedRun) -> Iterator[tuple[str, ...]]:
     when = "-" if one.started is None else f"{datetime.fromtimestamp(one.started, UTC):%Y-%m-%d %H:%M}"
     first = (when, one.folder, one.judge or "-", one.commit or "-")
     state = f"{one.state}: {one.why}" if one.state == "stopped" else one.state
-    shown = [_headline(headline) for headline in one.headlines] or [
+    leaders: dict[str, Headline] = {}
+    for headline in one.headlines:
+        leaders.setdefault(headline.full, headline)
+    shown = [_headline(headline) for headline in leaders.values()] or [
         (", ".join(one.protocols) or "-", "-", "-")
     ]
     for at, cells in enumerate(shown):
-        yield (*(("",) * len(first) if at else first), *cells, "" if at else state)
+        yield (
+            *(("",) * len(first) if at else first),
+            *cells,
+            *(("", "") if at else (number(one.cost), state)),
+        )
 
 
 def _headline(one: Headline) -> tuple[str, str, str]:
-    return f"{one.protocol}.{one.metric}", number(one.value, 1.0, one.decimals), one.system
+    return one.full, number(one.value, 1.0, one.decimals), one.system

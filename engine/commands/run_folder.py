@@ -73,6 +73,7 @@ class RunFolder:
     ) -> Leaderboard:
         """Write everything; the record comes last, so that a run that has finished is whole."""
         write_scores(self.out, scores, numbers)
+        record = msgspec.structs.replace(record, cost=self._reading().cost)
         read = msgspec.json.decode(
             record.encoded(), type=RunRecord
         )  # 100 is 100.0, as any later reader has it
@@ -91,7 +92,11 @@ class RunFolder:
                 write_whole(self.out / "run.json", self._before)
                 return
             why = str(error) if isinstance(error, Exception) and str(error) else "interrupted"
-            self._write(msgspec.structs.replace(self.record, state="stopped", why=why, ended=time.time()))
+            self._write(
+                msgspec.structs.replace(
+                    self.record, state="stopped", why=why, ended=time.time(), cost=self._reading().cost
+                )
+            )
 
     def _write(self, record: RunRecord) -> None:
         self.record = record

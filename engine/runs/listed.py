@@ -11,35 +11,31 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.run import Run
 
-__all__ = ["Headline", "ListedRun", "Reached", "has_runs", "run_folders", "runs_in"]
+__all__ = ["Headline", "ListedRun", "has_runs", "run_folders", "runs_in"]
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """The best `system` by a metric that ranks: its `value` in displayed units, with so many `decimals`."""
+    """What a `system` reached by a metric that ranks: its `value` and interval in displayed units."""
 
     protocol: str
     metric: str
-    system: str
-    value: float | None
-    decimals: int
-
-
-class Reached(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `system` reached by a metric that ranks: its `value` and interval in displayed units."""
-
-    metric: str
-    """`protocol.metric`."""
     system: str
     value: float | None
     low: float | None
     high: float | None
     decimals: int
 
+    @property
+    def full(self) -> str:
+        """The metric with its protocol."""
+        return f"{self.protocol}.{self.metric}"
+
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run: `started` and `ended` in seconds since the epoch, who judged, and the `commit` it was started at.
 
-    `state` is running, stopped, finished or unreadable; `why` says of the second and the last how that came.
+    `state` is running, stopped, finished or unreadable; `why` says of the second and the last how that came. `cost` is
+    that of the judges, None without prices. `headlines` has every system under each metric that ranks, the best first.
     """
 
     folder: str
@@ -53,8 +49,8 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     systems: int = 0
     tasks: int = 0
     protocols: tuple[str, ...] = ()
+    cost: float | None = None
     headlines: tuple[Headline, ...] = ()
-    reached: tuple[Reached, ...] = ()
 
 
 def has_runs(folder: str | Path) -> bool:
@@ -98,8 +94,8 @@ def _listed(folder: Path) -> ListedRun:
         systems=len(record.systems),
         tasks=len(record.tasks),
         protocols=tuple(record.metrics),
+        cost=record.cost,
         headlines=() if board is None else tuple(_headlines(board)),
-        reached=() if board is None else tuple(_reached(board)),
     )
 
 
@@ -111,21 +107,10 @@ def _ranked(board: Leaderboard) -> Iterator[MetricBoard]:
 
 def _headlines(board: Leaderboard) -> Iterator[Headline]:
     for metric in _ranked(board):
-        for best in metric.standings[:1]:
+        for one in metric.standings:
             yield Headline(
                 protocol=metric.protocol,
                 metric=metric.metric,
-                system=best.system,
-                value=_shown(best.value, metric),
-                decimals=metric.decimals,
-            )
-
-
-def _reached(board: Leaderboard) -> Iterator[Reached]:
-    for metric in _ranked(board):
-        for one in metric.standings:
-            yield Reached(
-                metric=f"{metric.protocol}.{metric.metric}",
                 system=one.system,
                 value=_shown(one.value, metric),
                 low=_shown(one.low, metric),

@@ -405,7 +405,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `judges` and `media` say who judged what, where several did (`judging` reads them).
     `pages` is the source its pages are stored under. `started` and `ended` are seconds since the epoch, UTC.
-    `from_store` and `from_judge` count judgments; `spent` is what systems said their reports took, `effort` by
+    `from_store` and `from_judge` count judgments, and `cost` is what those from the judge cost, None without prices;
+    `spent` is what systems said their reports took, `effort` by
     protocol what judging them took, `signs` by protocol and system how many reports do something to please a judge,
     `lengths` by system how long reports are.
     `failures` are what was unscored, and where, `unread` the pages that were not read; `lacking` says by protocol which
@@ -445,6 +446,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     rejected: tuple[Rejected, ...]
     from_store: int
     from_judge: int
+    cost: float | None = None
     stopped: Resolution | None = None
     criteria: tuple[str, ...] = ()
     began_in: str | None = None

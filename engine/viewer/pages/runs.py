@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from adjudge.engine.runs.listed import ListedRun, Reached
+from adjudge.engine.runs.listed import Headline, ListedRun
 from adjudge.engine.tables.cells import number
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, natural
@@ -55,6 +55,7 @@ def runs_page(folder: str, found: Mapping[str, ListedRun], query: ListQuery) -> 
         Column("protocols"),
         Column("systems", "systems", number=True),
         Column("tasks", "tasks", number=True),
+        Column("cost", "cost", number=True),
         Column("state", "state"),
     ]
     rows = [_row(folder, name, one) for name, one in found.items()]
@@ -86,6 +87,8 @@ def _row(folder: str, name: str, one: ListedRun) -> Row:
         "protocols": ", ".join(one.protocols),
         "systems": one.systems,
         "tasks": one.tasks,
+        "cost": one.cost,
+        "cost_text": number(one.cost),
         "state": one.state,
         "why": one.why,
     }
@@ -97,13 +100,13 @@ def _date(one: ListedRun) -> str:
 
 def _courses(found: Mapping[str, ListedRun]) -> Iterator[Courses]:
     """What systems reached by each metric that ranks in two runs or more."""
-    dated = [(name, one) for name, one in reversed(list(found.items())) if one.reached][-_STEPS:]
-    for metric in dict.fromkeys(each.metric for _, one in dated for each in one.reached):
+    dated = [(name, one) for name, one in reversed(list(found.items())) if one.headlines][-_STEPS:]
+    for metric in dict.fromkeys(each.full for _, one in dated for each in one.headlines):
         values = [
             (place, name, one, each)
             for place, (name, one) in enumerate(dated)
-            for each in one.reached
-            if each.metric == metric and each.value is not None
+            for each in one.headlines
+            if each.full == metric and each.value is not None
         ]
         systems = sorted({each.system for *_, each in values}, key=natural)
         drawn = [end for *_, each in values for end in (each.value, each.low, each.high) if end is not None]
@@ -122,7 +125,7 @@ def _courses(found: Mapping[str, ListedRun]) -> Iterator[Courses]:
         )
 
 
-def _course(system: str, values: list[tuple[int, str, ListedRun, Reached]], ends: Ends, runs: int) -> Course:
+def _course(system: str, values: list[tuple[int, str, ListedRun, Headline]], ends: Ends, runs: int) -> Course:
     (*_, first), (*_, last) = values[0], values[-1]
     apart = (last.value or 0.0) - (first.value or 0.0)
     return Course(
@@ -134,7 +137,7 @@ def _course(system: str, values: list[tuple[int, str, ListedRun, Reached]], ends
     )
 
 
-def _step(place: int, name: str, one: ListedRun, each: Reached, ends: Ends, runs: int) -> Step:
+def _step(place: int, name: str, one: ListedRun, each: Headline, ends: Ends, runs: int) -> Step:
     value = each.value or 0.0
     low = ends.at(value if each.low is None else each.low)
     high = ends.at(value if each.high is None else each.high)
