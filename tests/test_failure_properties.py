@@ -40,7 +40,9 @@ from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.deepresearch_bench.fact_questions import Repeated, Repeats, Verdicts
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from adjudge.scoring.pairwise.pairwise import Pairwise
+from adjudge.scoring.rubrics.keypoints import KeyPoints
 from adjudge.scoring.rubrics.rubrics import Rler
+from adjudge.scoring.rubrics.tree import Tree
 from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.integrity import signs_in
 from tests.examples import shipped, tracked
@@ -136,6 +138,17 @@ def check_bounds(protocol: ScoringProtocol, case: Case, full: Scorecard, card: S
 EXAMPLES = sorted({file.parent.name for file in tracked() if file.name == "adjudge.yaml"})
 
 
+GATED = {
+    "combine": "weighted",
+    "children": [
+        {"criterion": "States a length in metres.", "critical": True},
+        {"combine": "any", "children": [{"criterion": f"Names part {n} of it."} for n in range(3)]},
+        {"combine": "all", "weight": 2, "children": [{"criterion": f"Gives year {n}."} for n in range(2)]},
+    ],
+}
+POINTS = [{"id": str(n), "point": f"It has part {n}.", "weight": 1 + n % 2} for n in range(24)]
+
+
 @cache
 def every() -> dict[str, Cases]:
     """Cases of every protocol: of the examples, and of those that have none, made of the examples' reports."""
@@ -150,6 +163,10 @@ def every() -> dict[str, Cases]:
     for one in own.values():
         task = msgspec.structs.replace(one.task, gold=gold)
         found["rler"].append((Rler(), msgspec.structs.replace(one, task=task)))
+        for protocol, told in ((Tree(), GATED), (KeyPoints(), POINTS)):
+            raw = {protocol.name: msgspec.Raw(msgspec.json.encode(told))}
+            held = msgspec.structs.replace(one.task, gold=raw)
+            found[protocol.name].append((protocol, msgspec.structs.replace(one, task=held)))
         found["pairwise"] += [
             (Pairwise(), msgspec.structs.replace(one, rival=other.report))
             for other in own.values()
