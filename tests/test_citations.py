@@ -1,6 +1,7 @@
 """Citation marks, reference lists, facts and the cleaner, in English and Chinese, on hostile text too."""
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 import pytest
@@ -140,6 +141,48 @@ def test_table_row_is_named_by_its_first_cell() -> None:
     assert triplets("| Year | Price |\n|---|---|\n| 2019 | 12 [5] |" + LIST) == [
         ("2019, Price: 12", 5, "https://five.example/a")
     ]
+
+
+def _table(header: str, rows: Iterable[str]) -> str:
+    return "\n".join([header, "|---" * (header.count("|") - 1) + "|", *rows]) + "\n"
+
+
+def _addresses(count: int) -> list[str]:
+    return [f"https://a.example/{number}" for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("form", ["{}", "`{}`", "<{}>", "[{0}]({0})", "[Link]({})"])
+@pytest.mark.parametrize("header", ["| # | Kind | Page | Reached |", "| No. | Kind | Page | Reached |"])
+@pytest.mark.parametrize("count", [4, 12, 2_500])
+def test_rows_that_list_addresses_state_nothing(header: str, form: str, count: int) -> None:
+    urls = _addresses(count)
+    kinds = ("wiki", "shop")
+    rows = [f"| {i} | {kinds[i % 2]} | {form.format(url)} | `200` |" for i, url in enumerate(urls)]
+    found = parse("The river is wide.\n\n" + _table(header, rows) + "\nThe mill is old.\n")
+    assert [one.fact for one in found.passages] == ["The river is wide.", "The mill is old."]
+    assert [one.url for one in found.references] == urls and found.complete
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("| Depot | Line | Page |", "| Depot {} | late | {} |"),
+        ("| Year | Line | Page |", "| {} | late | {} |"),
+        ("| # | Trams | Page |", "| {0} | {0}1 | {1} |"),
+        ("| # | Page | Finding |", "| {0} | {1} | Line {0} carries many riders |"),
+        ("| # | Kind | Page | Rated |", "| {0} | lamp | [Lamp {0}]({1}) | yes, bright |"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 3, 12])
+def test_rows_of_facts_cite_their_addresses(header: str, row: str, count: int) -> None:
+    urls = _addresses(count)
+    rows = [row.format(number, url) for number, url in enumerate(urls, 1)]
+    assert [url for _, _, url in triplets(_table(header, rows))] == urls
+
+
+def test_rows_that_share_an_address_are_facts() -> None:
+    rows = [f"| {number} | {'late' if number % 2 else 'early'} | https://a.example |" for number in range(6)]
+    assert len(triplets(_table("| # | Line | Page |", rows))) == 6
 
 
 def test_footnotes_may_have_word_labels() -> None:

@@ -15,10 +15,10 @@ paragraph of more than `MAX_PIECE` characters is read in pieces.
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -39,7 +39,16 @@ from adjudge.scoring.text.citation_marks import (
 )
 from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.markup import plain
-from adjudge.scoring.text.scan import BARE_ADDRESS, Entry, Line, entry, keyed, numbered_links, unquoted
+from adjudge.scoring.text.scan import (
+    ADDRESS,
+    BARE_ADDRESS,
+    Entry,
+    Line,
+    entry,
+    keyed,
+    numbered_links,
+    unquoted,
+)
 from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked, names_sources
 from adjudge.scoring.text.titles import LIKELY, strength
 
@@ -278,6 +287,11 @@ _MAX_HEADING = 2 * MAX_FACT
 _MAX_WORKS = 250  # characters of a line of sources, its marks aside
 _SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
 
+_MAX_ROWS = 1_000  # of a table that are looked at together
+_NUMBERING = re.compile(
+    r"[\W_]*(?:no|nr|id|编号|序号|番号|번호)?[\W_]*", re.IGNORECASE
+)  # the title of such a column
+
 _OUTSIDE = -1  # what no list item is as little deep as
 _SECTION = -2  # of a heading
 _BOLD_START = re.compile(r"\s{0,3}\[?(?:\*\*|__)")
@@ -357,13 +371,21 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
     body = _Body(sources, all_sentences, outline.linked)
     body.read(lines(text, outline))
     return Citations(
-        references=kept,
+        references=(*kept, *body.listed)[:MAX_REFERENCES],
         passages=tuple(body.passages),
         complete=body.complete and len(references) <= MAX_REFERENCES,
         marks=sources.marks,
         unresolved=tuple(sources.unresolved),
         addresses=tuple(sources.led.values()),
     )
+
+
+class _Row(NamedTuple):
+    """A row of a table, its place in the report, and whether a ruler stands below it."""
+
+    text: Marked
+    line: int
+    ruled: bool
 
 
 class _Statement:
@@ -417,6 +439,7 @@ class _Body:
 
     def __init__(self, sources: Sources, all_sentences: bool, linked: bool) -> None:
         self.passages: list[Passage] = []
+        self.listed: list[Reference] = []  # rows of tables that list addresses
         self._linked = linked
         self.complete = True
         self._sources = sources
@@ -441,6 +464,7 @@ class _Body:
         self._titled: list[_Titled] = []
         self._bare: _Titled | None = None  # a title without sources, if nothing is stated below it yet
         self._header: list[str] = []
+        self._rows: list[_Row] = []  # of the table that is being read
 
     def read(self, found: Iterable[Line]) -> None:
         """Reads the lines of a report, until it is found to state more than is kept."""
@@ -454,6 +478,7 @@ class _Body:
         else:
             if before is not None:
                 self._line(*before, False)
+            self._end_table()
             self._flush()
             self._leave(_OUTSIDE)
         self._close()
@@ -462,8 +487,12 @@ class _Body:
         """Take one line; `ruled` says that the next one is a ruler."""
         if line.kind == "row" and len(line.text) <= MAX_PIECE:
             self._flush()
-            self._row(line.text, number, ruled and not self._header)
+            self._rows.append(_Row(marked(line.text, self._sources.labels), number, ruled))
+            if len(self._rows) >= _MAX_ROWS:
+                self._end_table()
             return
+        if self._rows and (line.kind != "ruler" or "|" not in line.raw):
+            self._end_table()
         if line.kind != "ruler":
             self._header = []
             self._fresh = self._fresh or self._kind == "row"
@@ -721,13 +750,23 @@ class _Body:
                 self.passages.append(Passage(" ".join(one.raws), one.fact, tuple(one.sources.values())))
         self._block, self._group, self._fresh = [], [], True
 
-    def _row(self, text: str, number: int, heads: bool) -> None:
+    def _end_table(self) -> None:
+        """Read the rows of a table, or the next of a long one."""
+        rows, self._rows = self._rows, []
+        title = self._header[0] if self._header else rows[0].text.cells()[0].fact if rows else ""
+        for row, alone in zip(rows, _lists_addresses(rows, title), strict=True):
+            self._row(row, alone)
+
+    def _row(self, found: "_Row", alone: bool) -> None:
+        """Read a row; what stands beside its address states nothing of that if it lists it `alone`."""
         self._fresh = self._fresh or self._kind != "row"
-        row = marked(text, self._sources.labels)
+        row, number = found.text, found.line
         raw, cells = row.raw, row.cells()
         # A first row without a rule below, as documents have it, names the columns if one of them holds sources.
         unnamed = self._fresh and not any(self._header) and not row.marks and len(cells) > 1
-        heads = heads or (unnamed and any(_names_column(cell.fact) for cell in cells))
+        heads = (found.ruled and not self._header) or (
+            unnamed and any(_names_column(cell.fact) for cell in cells)
+        )
         if heads:
             self._header = [cell.fact for cell in cells]
         if heads or not row.states_something:
@@ -739,10 +778,14 @@ class _Body:
         named = [f"{headers[i]}: {one}" if headers[i] else one for i, one in enumerate(said)]
         name = next((i for i, cell in enumerate(cells) if cell.states_a_name), 0)
         whole = "; ".join(text for i, text in enumerate(named) if said[i] and not marks[i])[:MAX_FACT]
-        cited = False
+        cited = alone
         for i, cell in enumerate(cells):
             sources = self._sources.counted(marks[i], number)
             if not sources:
+                continue
+            if alone and _holds_address(cell):
+                place = len(self.listed) + 1
+                self.listed += [Reference(str(place), place, "", url, number) for _, url in sources.values()]
                 continue
             of_row = i == name or not cell.fact or (i < len(self._header) and _names_column(self._header[i]))
             fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"[:MAX_FACT]
@@ -760,6 +803,36 @@ class _Body:
             listed = bool(names) and all(name in self._sources.labels.known for name in names)
             return [Mark(names, raw=cell.fact)] if listed and cell.fact[:1].isdecimal() else cell.marks
         return [] if all(mark.raw[:1] in _BARE_SIGNS and not mark.url for mark in cell.marks) else cell.marks
+
+
+def _lists_addresses(rows: Sequence[_Row], title: str) -> list[bool]:
+    """For each of the rows of a table whether it lists an address and states nothing of it.
+
+    So it is where nearly every row has an address of its own, and what stands beside these and the number of the row
+    is the same in many rows: "| 12 | wiki | https://... | 200 |". `title` is that of the first column.
+    """
+    numbered = _NUMBERING.fullmatch(title) is not None
+    beside = [_beside_address(row.text.cells(), numbered) for row in rows]
+    found = [one for one in beside if one is not None]
+    often = Counter(said for _, said in found)
+    listed = len(found) > 2 and 10 * len(found) >= 9 * (len(rows) - 1) and 2 * len(often) <= len(found)
+    listed = listed and len({url for url, _ in found}) == len(found)
+    return [listed and one is not None and often[one[1]] > 1 for one in beside]
+
+
+def _beside_address(cells: Sequence[Marked], numbered: bool) -> tuple[str, tuple[str, ...]] | None:
+    """The address that stands alone in one of `cells`, and what is said beside it, but for the row's number."""
+    alone = [cell.marks[0] for cell in cells if _holds_address(cell)]
+    if len(alone) != 1:
+        return None
+    said = [cell.fact for cell in cells[numbered:] if not cell.marks]
+    return alone[0].url, (*said, "" if ADDRESS.search(alone[0].title) else alone[0].title)
+
+
+def _holds_address(cell: Marked) -> bool:
+    """Whether nothing but an address stands in `cell`, or a link."""
+    alone = len(cell.marks) == 1 and cell.marks[0].url
+    return bool(alone) and cell.fact in ("", f"[{cell.marks[0].title}]")
 
 
 def _names_column(title: str) -> bool:
