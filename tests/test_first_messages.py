@@ -1,6 +1,7 @@
 """What a newcomer writes first is read as it is meant, or answered with what to write instead."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -295,3 +296,22 @@ def test_a_quotation_mark_inside_of_a_cell_is_a_sign(tmp_path, capsys):
         'task_id,system,text\n1,wren,It is 5" long\n1,lark,"A ""kite"""\n'
     )
     assert run(capsys, "evaluate", config(tmp_path, reports="reports/wren.csv"))[0] == 0
+
+
+def test_word_without_its_reader_names_what_to_install(tmp_path, capsys, monkeypatch):
+    (tmp_path / "reports/wren").mkdir(parents=True)
+    (tmp_path / "reports/wren/1.docx").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "mammoth", None)
+    code, _, error = run(capsys, "evaluate", config(tmp_path, reports="reports/wren"))
+    assert code == 2
+    assert "1.docx: needs mammoth; install it with: pip install 'adjudge[files]'" in one_line(error)
+
+
+def test_a_report_for_no_task_is_left_out_with_its_line(tmp_path, capsys):
+    file = config(tmp_path)
+    with (tmp_path / "reports/wren.jsonl").open("a") as reports:
+        reports.write('{"task_id": "9", "system": "wren", "text": "Red."}\n')
+    code, out, error = run(capsys, "evaluate", file)
+    assert (
+        code == 3 and "wren" in out and "reports/wren.jsonl:2: unknown task '9'" in "".join(error.split("\n"))
+    )
