@@ -180,6 +180,19 @@ def test_rows_of_facts_cite_their_addresses(header: str, row: str, count: int) -
     assert [url for _, _, url in triplets(_table(header, rows))] == urls
 
 
+@pytest.mark.parametrize(
+    "cited",
+    [
+        "rises each year ([map](https://a.example/{0})), and fell before",
+        "[map](https://a.example/{0}) | [b](https://b.example)",
+    ],
+)
+def test_rows_that_the_text_names_state_what_they_cite(cited: str) -> None:
+    rows = [f"| (CL{number}) Line {number} runs at night | {cited.format(number)} |" for number in (1, 2, 3)]
+    found = triplets("The first (CL1) and third (CL3) hold.\n\n" + _table("| Claim | Why | More |", rows))
+    assert {f"https://a.example/{number}" for number in (1, 2, 3)} <= {url for _, _, url in found}
+
+
 def test_rows_that_share_an_address_are_facts() -> None:
     rows = [f"| {number} | {'late' if number % 2 else 'early'} | https://a.example |" for number in range(6)]
     assert len(triplets(_table("| # | Line | Page |", rows))) == 6

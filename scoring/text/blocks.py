@@ -364,6 +364,8 @@ class _Outliner:
             return
         row = line.kind == "row"
         address = ADDRESS.search(text)
+        if row and address and not _row_leads(text):
+            return
         labels = tuple(
             name
             for one in keyed(text)
@@ -564,6 +566,12 @@ def _name(line: Line) -> str:
 def _address_alone(text: str) -> bool:
     """Whether nothing but addresses stands on a line, or a link whose words are its title."""
     return _ADDRESSES.fullmatch(text.strip()) is not None
+
+
+def _row_leads(text: str) -> bool:
+    """Whether a row has an address in one cell only, which that ends with; others cite in their cells."""
+    cells = [cell for cell in text.split("|") if ADDRESS.search(cell)]
+    return len(cells) == 1 and leads_to_address(cells[0])
 
 
 _ADDRESSES = re.compile(
