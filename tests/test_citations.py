@@ -133,6 +133,16 @@ def test_link_to_a_listed_source_takes_its_number() -> None:
     ]
 
 
+def test_marks_of_assistants_lead_where_what_came_with_them_says() -> None:
+    text = "The mill grinds oats【4:0†source】. Barges carry ninety tonnes【4:1†source】." + LIST
+    found = parse(text, (Citation(url="https://mill.example", marker="【4:0†source】"),))
+    assert [(one.fact, one.url) for one in found.triplets] == [
+        ("The mill grinds oats.", "https://mill.example")
+    ]
+    assert found.marks == 2 and found.unresolved == ("【4:1†source】",)
+    assert clean_report(text).startswith("The mill grinds oats. Barges carry ninety tonnes.")
+
+
 def test_leading_zeros_do_not_change_a_number() -> None:
     assert triplets("Alpha has grown [05]." + LIST) == [("Alpha has grown.", 5, "https://five.example/a")]
 

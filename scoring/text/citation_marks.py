@@ -79,7 +79,7 @@ _TOKEN = re.compile(
     rf"|(?P<bracket>\\?[\[【［〔〖] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕〗])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
     r"|(?P<named>\[(?P<title>[^\[\]\n]{1,300})\]\[(?P<to>[^\[\]\n]{1,60})\])"
-    r"|(?P<turn>【(?P<answer>(?:turn\d{1,4}[a-z]{1,12}|oaicite:)\d{1,4})】)"
+    r"|(?P<turn>【(?P<answer>(?:turn\d{1,4}[a-z]{1,12}|oaicite:)\d{1,4}|\d{1,3}:\d{1,3}†[^【】\n]{0,80})】)"
     r"|(?P<worded>\\?[\[【［〔〖](?P<words>[^\[\]【】［］〔〕〖〗\n]{1,200})\\?[\]】］〕〗])"
     r"|(?P<round>[(（](?P<inside>[^()（）\n]{1,300})[)）])"
     r"|(?P<circled>[①-⑳㉑-㉟])"
