@@ -23,6 +23,7 @@ __all__ = [
     "canonical",
     "numbered",
     "own_fields",
+    "words_of",
 ]
 
 Language = Literal["en", "zh"]
@@ -174,3 +175,12 @@ def _shown(value: object) -> str:
         items = ("\n    ".join(str(item).splitlines()) for item in value)
         return "\n".join(f"{key}: {item}" for key, item in zip(numbered(len(value)), items, strict=True))
     return str(value)
+
+
+def words_of(question: "Question[A]") -> str:
+    """What `question` asks for, in the words of its protocol; the name of its type if the protocol has none.
+
+    A question from outside may have a placeholder of that name.
+    """
+    kind = type(question)
+    return kind.words if isinstance(kind.words, str) and kind.words else kind.__name__

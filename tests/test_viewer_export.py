@@ -129,8 +129,11 @@ async def test_commands_of_the_page_on_publishing(
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "first").symlink_to(quick)
     page = (Path(__file__).parents[1] / "docs" / "publish.md").read_text()
-    typed = [line.split()[1:] for line in page.splitlines() if re.match("adjudge view .*--export", line)]
-    assert len(typed) == 3
+    lines = [
+        line.partition("#")[0] for line in page.splitlines() if re.match("adjudge view .*--export", line)
+    ]
+    typed = [line.split()[1:] for line in lines]
+    assert len(typed) == 4
     for words in typed:
         code, out, _ = await asyncio.to_thread(run, capsys, *words)
         assert code == 0 and "put site on any web host" in out

@@ -13,11 +13,16 @@ from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.runs.record import RunRecord
 from tests.examples import shipped
 from tests.result_folders import race_row, written
+from tests.reward_server import judge_server
 from tests.worlds import world
 
 _RUNS = {"livedrbench": "livedr", "dr3-eval": "dr3", "deepresearchgym": "points", "eval-results": "hub"}
+_TRAINED = ("judge-sft", "judge-preferences")
 EXPORTS = {
-    f"export {form}": ["export", f"HERE/{_RUNS.get(form, 'run')}", "--format", form, "--out", "OUT/made"]
+    f"export {form}": [
+        *("export", f"HERE/{_RUNS.get(form, 'run')}", "--format", form, "--out", "OUT/made"),
+        *(("--other", "HERE/other") if form in _TRAINED else ()),
+    ]
     for form in FORMS
 }
 """One of every form."""
@@ -68,6 +73,10 @@ def made(folder: Path) -> Path:
     for example, name in (("quickstart", "run"), ("livedrbench", "livedr"), ("dr3", "dr3")):
         config = shipped(example) / "adjudge.yaml"
         evaluate(RunConfig.load(config, out=str(folder / name), store=str(folder / "store")))
+    with judge_server() as judge:
+        config = shipped("quickstart") / "adjudge.yaml"
+        told = {"out": str(folder / "other"), "store": str(folder / "store"), "judge": f"openai:{judge}#m"}
+        evaluate(RunConfig.load(config, **told))
     shutil.copytree(folder / "run", folder / "hub")
     record = RunRecord.read(folder / "hub")
     config = msgspec.structs.replace(record.config, tasks="hf:example/tasks")

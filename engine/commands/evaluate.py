@@ -291,8 +291,7 @@ async def _check_judges(config: RunConfig, course: Course) -> None:
         one.backend != "openai" for seat in config.resolved.bench.seats.values() for one in seat.config.each()
     ):
         return
-    # It imports what computes rates and their intervals, which other runs need only for the leaderboard.
-    from adjudge.engine.commands.judge import check_judges
+    from adjudge.engine.commands.judge import check_judges  # of which other runs need nothing
 
     await check_judges(config, course, partial(_log.warning, "%s"))
 

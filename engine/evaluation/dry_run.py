@@ -21,6 +21,7 @@ from adjudge.judges.chat import messages
 from adjudge.judges.panel import PanelJudge
 from adjudge.judges.plural import plural
 from adjudge.judges.published import PublishedQuestion, Said
+from adjudge.judges.question import words_of
 from adjudge.judges.schema import Schema, likely_tokens, max_tokens, schema_of, shortened
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
@@ -254,11 +255,6 @@ class AssumingReader(Reader):
         text = f"{page.url} ".ljust(ASSUMED_PAGE_CHARS, ".")
         beside = "." * _ASSUMED_BESIDE
         return msgspec.structs.replace(page, status="read", reason=None, text=text, beside=beside)
-
-
-def words_of(question: Question[A]) -> str:
-    """What `question` asks for, in the words of its protocol; the name of its type if the protocol has none."""
-    return question.words or type(question).__name__
 
 
 def _assumed(question: Question[A], schema: Schema) -> tuple[A, int, int]:

@@ -13,6 +13,7 @@ import msgspec
 
 from adjudge.judges import Answer, Choice, Judgment, Question
 from adjudge.judges.loops import LOOP
+from adjudge.judges.question import words_of
 
 __all__ = ["AnswerTally", "Answers", "choices", "leads", "told", "values"]
 
@@ -108,7 +109,7 @@ def told(question: Question[A], judgment: Judgment[A]) -> Answers:
     looped = ending.startswith(LOOP)
     ahead = Counter(leads(answer))
     return Answers(
-        words=type(question).words,
+        words=words_of(question),
         questions=1,
         said=dict(Counter(choices(question, answer))),
         first=ahead[1],

@@ -5,7 +5,6 @@ import time
 
 import msgspec
 
-from adjudge.engine.evaluation.dry_run import words_of
 from adjudge.engine.store.judgments import JudgmentRow
 from adjudge.engine.viewer.data.index import CardIndex
 from adjudge.engine.viewer.data.open_run import AskedQuestion, OpenRun
@@ -19,6 +18,7 @@ from adjudge.engine.viewer.data.query import (
 )
 from adjudge.engine.viewer.pages.frame import Column, Frame, Listing, Row
 from adjudge.engine.viewer.pages.report import page_text, report_crumbs
+from adjudge.judges.question import words_of
 
 MAX_SHOWN = 1_000_000
 _CLIPPED = 160
