@@ -83,11 +83,11 @@ async def test_sums_are_limited_at_every_coding(name: str) -> None:
 @pytest.mark.parametrize(
     ("data", "encoding", "whole"),
     [
-        (gzip.compress(TEXT)[:-8], "gzip", True),
+        (gzip.compress(TEXT, mtime=0)[:-8], "gzip", True),
         (TEXT, "", True),
         (b"%PDF-1.7 and more\n%%EOF\n", "", True),
         (TEXT[:-12], "", False),
-        (gzip.compress(TEXT)[:-20], "gzip", False),
+        (gzip.compress(TEXT, mtime=0)[:-20], "gzip", False),
         (b"plain text", "", False),
     ],
 )
