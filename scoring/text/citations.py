@@ -755,6 +755,8 @@ class _Body:
         rows, self._rows = self._rows, []
         title = self._header[0] if self._header else rows[0].text.cells()[0].fact if rows else ""
         for row, alone in zip(rows, _lists_addresses(rows, title), strict=True):
+            if not self.complete:  # it states more than is kept
+                return
             self._row(row, alone)
 
     def _row(self, found: "_Row", alone: bool) -> None:
