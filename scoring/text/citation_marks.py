@@ -11,7 +11,7 @@ from functools import lru_cache
 from html import unescape
 from io import StringIO
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _NORMALISED = 1_000  # characters at once
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
@@ -35,8 +35,8 @@ def cut(text: str, size: int) -> list[str]:
     return found[:-1] if len(found) > 1 and not found[-1].strip() else found
 
 
-def compatible(text: str) -> str:
-    """`text` in Unicode's compatibility form (NFKC), and cut off where it grows to twice its length.
+def compatible(text: str, form: Literal["NFKC", "NFD"] = "NFKC") -> str:
+    """`text` in Unicode's compatibility form, or another, and cut off where it grows to twice its length.
 
     By pieces: sorting a run of combining marks takes the square of its length. One character may become eighteen.
     """
@@ -44,7 +44,7 @@ def compatible(text: str) -> str:
         return text
     found = StringIO()
     for piece in split(text, _NORMALISED):
-        found.write(unicodedata.normalize("NFKC", piece))
+        found.write(unicodedata.normalize(form, piece))
         if found.tell() > 2 * len(text) + _NORMALISED:
             break
     return found.getvalue()
