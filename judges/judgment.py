@@ -207,8 +207,8 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     word, and names both `max_tokens` sent if the question was asked again with more. Both are made storable here.
     `fault` says what in an unreadable text is wrong, by its field; `finish_reason` repeats it.
     `seconds` runs from sending to the last byte, without queueing. A question `is_alone` that failed each time while
-    the judge answered others: waiting for the judge does not help it. `served` and `system` are the model and the
-    system that answered, by the server's own word, and `constrained` says whether a schema did bind the reply.
+    the judge answered others: waiting for the judge does not help it. `served` and `system_fingerprint` are the model
+    and the system that answered, by the server's own word, and `constrained` says whether a schema did bind the reply.
     """
 
     answer: A | None = None
@@ -220,11 +220,11 @@ class Reply(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     is_alone: bool = False
     fault: str = ""
     served: str = ""
-    system: str = ""
+    system_fingerprint: str = ""
     constrained: bool | None = None
 
     def __post_init__(self) -> None:
-        for field in ("text", "finish_reason", "served", "system"):
+        for field in ("text", "finish_reason", "served", "system_fingerprint"):
             text = getattr(self, field)
             if (kept := storable(text)) is not text:
                 msgspec.structs.force_setattr(self, field, kept)
@@ -235,7 +235,7 @@ class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
 
     `key` is the blake2b-128 of everything that decides the answer (judge, sampling, prompts, schema, context, the
     question's fields, repeat), `group` that of the context; 16 bytes each. `written_at` is microseconds since the
-    epoch, UTC. `served`, `system` and `constrained` are those of the reply.
+    epoch, UTC. `served`, `system_fingerprint` and `constrained` are those of the reply.
     """
 
     key: bytes
@@ -252,7 +252,7 @@ class Judgment(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     engine: str
     written_at: int
     served: str = ""
-    system: str = ""
+    system_fingerprint: str = ""
     constrained: bool | None = None
 
 
@@ -316,9 +316,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     `where` names it (without a key or query), `line` says in one line what is wrong with it and what to do. `window` is
     the most tokens that prompt and answer may take together, None where it does not say; `seconds` is the time of the
-    reply. `manner` is how it can be asked, None where there is no choice; `served` is what it calls the model, `system`
-    its word for itself. `window_by` says who told the window, `most_tokens` is the most that an answer may have, if it
-    says so, and `tokens_per_s` is the speed of the reply.
+    reply. `manner` is how it can be asked, None where there is no choice; `served` is what it calls the model,
+    `system_fingerprint` its word for its system. `window_by` says who told the window, `most_tokens` is the most that
+    an answer may have, if it says so, and `tokens_per_s` is the speed of the reply.
     """
 
     where: str
@@ -328,7 +328,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     manner: Manner | None = None
     served: str = ""
-    system: str = ""
+    system_fingerprint: str = ""
     window_by: Literal["", "max_context", "its list of models"] = ""
     most_tokens: int | None = None
     tokens_per_s: float | None = None

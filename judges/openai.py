@@ -228,7 +228,7 @@ class Trial:
         self._window_by: Literal["", "max_context", "its list of models"] = ""
         self._written = 0  # tokens of its reply
         self.served = ""
-        self.system = ""
+        self.system_fingerprint = ""
         self.counted = 0  # tokens of its prompt, by the server
 
     async def verdict(self, timeout_s: float) -> Verdict:
@@ -370,7 +370,7 @@ class Trial:
         config = self._config
         self.counted = found.usage.prompt_tokens
         self._written = found.usage.completion_tokens
-        self.served, self.system = found.model, found.fingerprint
+        self.served, self.system_fingerprint = found.model, found.fingerprint
         own = [model for model in listed if _is_same(model.name, config.model)]
         self._window = window_of(listed, config)
         if self._window is not None:
@@ -418,7 +418,7 @@ class Trial:
             seconds=self._seconds,
             manner=None if self._config.free_text else self._requests.manner,
             served=self._server.redacted(self.served),
-            system=self._server.redacted(self.system),
+            system_fingerprint=self._server.redacted(self.system_fingerprint),
             window_by=self._window_by,
             most_tokens=self._most,
             tokens_per_s=self._written / self._seconds if self._written and self._seconds else None,
@@ -575,7 +575,7 @@ class OpenAIJudge:
             self._window = verdict.window
             self._most = verdict.most_tokens or self._most
             self._note(trial.counted)
-            self._note_system(trial.system)
+            self._note_system(trial.system_fingerprint)
             self._served.add(trial.served)
             self._say_how(verdict.manner)
         return (verdict,)
@@ -721,7 +721,7 @@ class OpenAIJudge:
         text = without_mark(question, said_by(found, self._config.thinking), self._secret)
         ending, seconds = found.finish_reason, received.seconds
         reply = read_reply(question, text, ending, found.usage, seconds, found.refusal, found.reasoning)
-        return msgspec.structs.replace(reply, served=found.model, system=found.fingerprint)
+        return msgspec.structs.replace(reply, served=found.model, system_fingerprint=found.fingerprint)
 
     def _name(self, served: str) -> None:
         """Warn, once for each, of answers by a model that is neither the one asked for nor the one that was tried.

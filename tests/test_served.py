@@ -44,7 +44,7 @@ async def test_reply_says_who_gave_it(caplog: pytest.LogCaptureFixture) -> None:
     async with MockOpenAI(fault=changing) as mock:
         found = await replies(mock.url)
     assert {(one.served, one.constrained) for one in found} == {("mock-2024-08-06", True)}
-    assert found[0].system == "fp_1" and found[-1].system == "fp_2"
+    assert found[0].system_fingerprint == "fp_1" and found[-1].system_fingerprint == "fp_2"
     told = [
         one.getMessage()
         for one in caplog.records
@@ -79,7 +79,7 @@ async def test_run_keeps_who_answered_and_what_was_probed(tmp_path: Path) -> Non
     run = Run.open(tmp_path / "run")
     ((verdict,),) = run.record.probed.values()
     assert (verdict.where, verdict.window, verdict.window_by) == (mock.url, 20_000, "its list of models")
-    assert (verdict.served, verdict.system) == ("mock", "fp_1") and verdict.manner is not None
+    assert (verdict.served, verdict.system_fingerprint) == ("mock", "fp_1") and verdict.manner is not None
     (note,) = [note for note in result.leaderboard.notes if "models" in note]
     assert note.startswith("rubrics: answers come from 2 models (mock ") and "other " in note
     rows = [
@@ -88,4 +88,4 @@ async def test_run_keeps_who_answered_and_what_was_probed(tmp_path: Path) -> Non
         for row in pq.read_table(part).to_pylist()
     ]
     assert {row["served"] for row in rows} == {"mock", "other"}
-    assert {(row["system"], row["constrained"]) for row in rows} == {("fp_1", True)}
+    assert {(row["system_fingerprint"], row["constrained"]) for row in rows} == {("fp_1", True)}

@@ -19,6 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from adjudge.engine.commands.interruption import ENDS_S, interruptible
+from adjudge.engine.commands.judge import check_judges
 from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
@@ -129,7 +130,7 @@ async def evaluate_async(
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     course, ledger, gauge = Course(config, dataset), _Ledger(), _Gauge(config)
-    await _check_judges(config, course)
+    await check_judges(config, course, partial(_log.warning, "%s"))
     record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
     with about(run=run), RunFolder(out, record, gauge) as folder:
         steps = [*course.steps, *ledger.steps, folder.take]
@@ -283,17 +284,6 @@ async def _open(
     async with open_cluster(config, patience=patience, check=check) as cluster:
         gauge.source = cluster
         yield cluster
-
-
-async def _check_judges(config: RunConfig, course: Course) -> None:
-    """Try the run's judges, and say what they fail by. Raises JudgeError."""
-    if all(
-        one.backend != "openai" for seat in config.resolved.bench.seats.values() for one in seat.config.each()
-    ):
-        return
-    from adjudge.engine.commands.judge import check_judges  # of which other runs need nothing
-
-    await check_judges(config, course, partial(_log.warning, "%s"))
 
 
 async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:

@@ -222,7 +222,7 @@ class Asker:
             engine=ENGINE,
             written_at=time.time_ns() // 1000,
             served=reply.served,
-            system=reply.system,
+            system_fingerprint=reply.system_fingerprint,
             constrained=reply.constrained,
         )
         self.metrics.answered(question, judgment, time.perf_counter() - started)
@@ -290,7 +290,7 @@ class Remembered:
             usage=judgment.usage,
             seconds=judgment.seconds,
             served=judgment.served,
-            system=judgment.system,
+            system_fingerprint=judgment.system_fingerprint,
             constrained=judgment.constrained,
         )
 

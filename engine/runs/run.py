@@ -143,8 +143,6 @@ class Run:
         found = _first(_found(self.place, JUDGMENTS, "key", wanted), "key")
         keys = pa.array([key.hex() for key in found["key"].to_pylist()], pa.string())
         plain = in_clear(found.drop_columns(["key", "group"])).append_column("key", keys)
-        # A server's name for its own build is not the system that wrote the report.
-        plain = plain.rename_columns({"system": "system_fingerprint"})
         joined = asked.join(plain, "key", join_type="inner")
         return joined.sort_by([(name, "ascending") for name in _ASKED.names])
 

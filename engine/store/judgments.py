@@ -55,8 +55,8 @@ class JudgmentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """When the answer came."""
     served: Annotated[str | None, NAMES] = None
     """The model that answered, as its server calls it; null where it does not say, and in older rows."""
-    system: Annotated[str | None, NAMES] = None
-    """The server's word for its system (`system_fingerprint`); null where it does not say, and in older rows."""
+    system_fingerprint: Annotated[str | None, NAMES] = None
+    """The server's word for its system; null where it does not say, and in older rows."""
     constrained: Annotated[bool | None, pa.bool_()] = None
     """Whether a schema did bind the reply; null where that is not known, and in older rows."""
 
@@ -129,7 +129,7 @@ class JudgmentStore(Table[JudgmentRow]):
             engine=judgment.engine,
             written_at=judgment.written_at,
             served=judgment.served or None,
-            system=judgment.system or None,
+            system_fingerprint=judgment.system_fingerprint or None,
             constrained=judgment.constrained,
         )
         self._parts.put(row, 300 + len(judgment.text) + len(answer or ""))
@@ -156,7 +156,7 @@ def _judgment(row: JudgmentRow, question: Question[A]) -> Judgment[A]:
         engine=row.engine,
         written_at=row.written_at,
         served=row.served or "",
-        system=row.system or "",
+        system_fingerprint=row.system_fingerprint or "",
         constrained=row.constrained,
     )
 

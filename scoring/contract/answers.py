@@ -119,7 +119,7 @@ def told(question: Question[A], judgment: Judgment[A]) -> Answers:
         looped=int(looped),
         unscored=int(answer is None),
         models={judgment.served: 1} if judgment.served else {},
-        systems={judgment.system: 1} if judgment.system else {},
+        systems={judgment.system_fingerprint: 1} if judgment.system_fingerprint else {},
     )
 
 
