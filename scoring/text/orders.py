@@ -404,6 +404,7 @@ _ALIKE = str.maketrans(
     "аеорсухіјѕһԁԛԝвкмнтАВЕКМНОРСТУХІЈЅαειουρτνκ",
     "aeopcyxijshdqwbkmhtABEKMHOPCTYXIJSaeiouptvk",
 )
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 _SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_]\w){2,60}(?!\w)")
 _FIGURES = re.compile(r"(?<![\w@$])(?=[a-zA-Z]{0,40}[\d@$])(?=[\d@$]{0,3}[a-zA-Z])[\w@$]{3,40}(?!\w)")
 _LEET = str.maketrans("013457@$", "oieastas")
@@ -413,8 +414,7 @@ _CODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}")
 def _folded(text: str) -> str:
     """`text` without its disguises: letters of other scripts, accents, figures for letters, gaps, base 64."""
     if not text.isascii():
-        apart = compatible(text.translate(_ALIKE), "NFD")
-        text = "".join(one for one in apart if not unicodedata.combining(one))
+        text = _ACCENTS.sub("", compatible(text.translate(_ALIKE), "NFD"))
     text = _SPACED.sub(lambda found: re.sub(r"[ .\-_]", "", found.group()), text)
     text = _FIGURES.sub(lambda found: found.group().translate(_LEET), text)
     decoded = [said for found in _CODED.finditer(text) if (said := _decoded(found.group()))]
