@@ -401,8 +401,8 @@ def _plain(text: str) -> str:
 
 
 _ALIKE = str.maketrans(
-    "аеорсухіјѕһԁԛԝвкмнтАВЕКМНОРСТУХІЈЅαειουρτνκ",
-    "aeopcyxijshdqwbkmhtABEKMHOPCTYXIJSaeiouptvk",
+    "аеорсухіјѕһԁԛԝвкмнт АВЕКМНОРСТУХІЈЅ αειουρτνκ",
+    "aeopcyxijshdqwbkmht ABEKMHOPCTYXIJS aeiouptvk",
 )
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_]\w){2,60}(?!\w)")
