@@ -52,6 +52,7 @@ from adjudge.scoring.text import (
 )
 from adjudge.scoring.text.cleaning import Clean
 from adjudge.scoring.text.length import estimate_tokens, length_of
+from adjudge.scoring.text.looks import looks_of
 
 __all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
 
@@ -248,6 +249,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.integrity.injections": integrity.injections,
     "scoring.text.integrity.repeated": integrity.repeated,
     "scoring.text.integrity.prose_words": integrity.prose_words,
+    "scoring.text.looks.looks_of": lambda text: looks_of(text, (text[::2],), _HANDED),
     "scoring.text.integrity.signs_in": lambda text: integrity.signs_in(text, (text[::2],)),
     "scoring.text.integrity.words_of": integrity.words_of,
     "engine.viewer.data.marked_text.marked_text": lambda text: marked_text.marked_text(

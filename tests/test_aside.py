@@ -25,7 +25,7 @@ from tests.libraries import FILES, HEAVY
 ROOT = Path(__file__).parents[1]
 # Who reads a whole report, page or reference, and by which functions.
 BESIDE_THE_LOOP = {
-    "engine/evaluation/evaluator.py": {"length_of", "signs_in"},
+    "engine/evaluation/evaluator.py": {"looks_of"},
     "engine/viewer/labelling.py": {"marked_text", "nearest"},
     "engine/rewards/rollout.py": {"flags_of"},
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},

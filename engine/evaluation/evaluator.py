@@ -38,11 +38,10 @@ from adjudge.scoring.contract.protocol import (
     own_doing,
     score_case,
 )
-from adjudge.scoring.contract.scorecard import Length, Scorecard
+from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.asked import asked_of
-from adjudge.scoring.text.integrity import signs_in
-from adjudge.scoring.text.length import length_of
+from adjudge.scoring.text.looks import Looks, looks_of
 
 _OWN = f"{adjudge.scoring.__name__}."
 _NUMERIC = ("msgspec", "numba", "numpy", "scipy")  # numbers may differ between their versions
@@ -287,15 +286,12 @@ def usage_of(several: Iterable[CaseTools]) -> Usage:
 
 
 class _Read:
-    """A report, and once they are known the signs in it and its length."""
+    """A report, and its looks once they are known."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.lock = asyncio.Lock()
-        self.looks: _Looks | None = None
-
-
-_Looks = tuple[dict[str, float], Length | None]
+        self.looks: Looks | None = None
 
 
 class _Readings:
@@ -307,10 +303,10 @@ class _Readings:
     def __init__(self) -> None:
         self._read: dict[int, _Read] = {}
 
-    async def of(self, task: Task, report: Report | None, report_limit: int) -> _Looks:
+    async def of(self, task: Task, report: Report | None, report_limit: int) -> Looks:
         """The signs in a `report` and its length; none where nothing is to be judged or can be read."""
         if report is None or own_doing(report, report_limit) is not None:
-            return {}, None
+            return Looks()
         known = self._read.get(id(report))
         if known is None:
             if len(self._read) >= _REMEMBERED:
@@ -318,12 +314,12 @@ class _Readings:
             known = self._read[id(report)] = _Read(report)
         async with known.lock:
             if known.looks is None:
-                text = storable(report.text)
                 try:
-                    signs = await aside(signs_in, text, asked_of(task))
-                    known.looks = signs, await aside(length_of, text, report.citations)
+                    known.looks = await aside(
+                        looks_of, storable(report.text), asked_of(task), report.citations
+                    )
                 except Unread:
-                    known.looks = {}, None
+                    known.looks = Looks()
         return known.looks
 
 
@@ -455,10 +451,10 @@ class Evaluator:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
         made = await self.score(pair.case, pair.protocol, tools)
         case, limit = pair.case, self.report_limit
-        signs, length = await self._readings.of(case.task, case.report, limit)
-        rival_signs, _ = await self._readings.of(case.task, case.rival, limit)
-        length = length if case.rival is None else None  # a report that meets many would count as often
-        made = msgspec.structs.replace(made, signs=signs, rival_signs=rival_signs, length=length)
+        looks = await self._readings.of(case.task, case.report, limit)
+        rival = await self._readings.of(case.task, case.rival, limit)
+        length = looks.length if case.rival is None else None  # a report that meets many would count as often
+        made = msgspec.structs.replace(made, signs=looks.signs, rival_signs=rival.signs, length=length)
         if pair.key is None or made.status != "scored" or not tools.rests_on_answers:
             return made
         return msgspec.structs.replace(made, key=pair.key.hex())

@@ -20,6 +20,7 @@ from itertools import islice
 from adjudge.scoring.text.citation_marks import compatible
 from adjudge.scoring.text.citations import Passage, Triplet, url_key
 from adjudge.scoring.text.orders import orders_in
+from adjudge.scoring.text.screen import Screen
 from adjudge.scoring.text.seen import SHAPELESS, seen
 
 MAX_FOUND = 20
@@ -27,28 +28,17 @@ _SHOWN = 120
 
 # Text that is hidden from a reader, in which a judge is spoken of.
 _HIDING = (
-    (("<!--",), r"<!--[^>]{0,200}\b(?:judge|score|grade|rat(?:e|ing)|evaluat\w*)\b"),
-    (
-        ("style",),
-        r"style\s?=\s?[\"'][^\"']{0,80}(?:display\s?:\s?none|font-size\s?:\s?0|visibility\s?:\s?hidden)",
-    ),
+    r"<!--[^>]{0,200}\b(?:judge|score|grade|rat(?:e|ing)|evaluat\w*)\b",
+    r"style\s?=\s?[\"'][^\"']{0,80}(?:display\s?:\s?none|font-size\s?:\s?0|visibility\s?:\s?hidden)",
 )
 # Markup of a chat and an answer of a judge, outside of code.
 _MARKUP = (
-    (("<|", "<｜"), r"<[|｜][A-Za-z_▁]{2,40}[|｜]>"),
-    (
-        ("inst]", "sys>", "<system", "<assist", "<judge", "<grader"),
-        r"\[/?INST\]|<</?SYS>>|</?(?:system|assistant|judge|grader)>",
-    ),
-    (
-        ('"analysis"', '"verdict"', '"points"', '"items"'),
-        r"\{\s{0,8}\"(?:analysis|verdict|points|items)\"\s{0,8}:",
-    ),
+    r"<[|｜][A-Za-z_▁]{2,40}[|｜]>",
+    r"\[/?INST\]|<</?SYS>>|</?(?:system|assistant|judge|grader)>",
+    r"\{\s{0,8}\"(?:analysis|verdict|points|items)\"\s{0,8}:",
 )
-_COMPILED, _COMPILED_MARKUP = (
-    tuple((words, re.compile(pattern, re.IGNORECASE | re.MULTILINE)) for words, pattern in shapes)
-    for shapes in (_HIDING, _MARKUP)
-)
+_SHAPES = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_HIDING, *_MARKUP))
+_SCREEN = Screen([shape.pattern for shape in _SHAPES])
 _CODE = re.compile(
     r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`|^(?: {4}|\t)[^\n]*$"
 )
@@ -59,6 +49,7 @@ _VERDICT = re.compile(
 )
 _FENCED = re.compile(r"\A\s*```\w{0,10}\n(.*?)\n?```\s*\Z", re.DOTALL)
 _LAST = 2_000
+_SHAPELESS = re.compile("[\u200b\u200c\u200d\u2060\ufeff\U000e0000-\U000e007f\u202d\u202e]")
 # Tag characters are a flag's own after a black flag; marks of embedding and isolation belong to text in two directions.
 _HIDDEN = re.compile(
     "[\u200b\u200c\u200d\u2060\ufeff]{3,}|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]|[\u202d\u202e]"
@@ -69,13 +60,16 @@ def injections(text: str) -> list[str]:
     """The passages of `text` that address the judge: at most 20 of at most 120 characters."""
     found: list[str] = []
     if not text.isascii():
-        _collect(_HIDDEN, text, found)
+        if _SHAPELESS.search(text):
+            _collect(_HIDDEN, text, found)
         text = SHAPELESS.sub("", text)
     for order in islice(orders_in(text), MAX_FOUND):
         _add(order, found)
     text = compatible(text)
-    _look(_COMPILED, text, found)
-    _look(_COMPILED_MARKUP, _CODE.sub(" ", text), found)
+    places = _SCREEN.possible(text)
+    outside = _CODE.sub(" ", text) if places and places[-1] >= len(_HIDING) else ""
+    for place in places:
+        _collect(_SHAPES[place], text if place < len(_HIDING) else outside, found)
     if _ends_with_verdict(text):
         _add(text[-_SHOWN:], found)
     return found
@@ -92,13 +86,6 @@ def _ends_with_verdict(text: str) -> bool:
         return _VERDICT.search(last) is not None
     lines = last.splitlines()
     return len(lines) > 1 and all(_VERDICT.match(line) for line in lines)
-
-
-def _look(shapes: Sequence[tuple[tuple[str, ...], re.Pattern[str]]], text: str, found: list[str]) -> None:
-    lowered = text.lower()
-    for words, pattern in shapes:
-        if any(word in lowered for word in words):
-            _collect(pattern, text, found)
 
 
 def _collect(pattern: re.Pattern[str], text: str, found: list[str]) -> None:
@@ -173,7 +160,10 @@ def echoed(text: str, asked: Iterable[str]) -> float:
 
     1 for a text of at least 20 different words nine tenths of which are theirs, in whatever order.
     """
-    words = prose_words(text)
+    return _echoed(prose_words(text), asked)
+
+
+def _echoed(words: list[str], asked: Iterable[str]) -> float:
     known = [words_of(one) for one in asked]
     runs = {run for one in known for run in _windows(one, _ECHO_RUN)}
     theirs = {word for one in known for word in one}
@@ -186,7 +176,11 @@ def echoed(text: str, asked: Iterable[str]) -> float:
 
 def repeated(text: str) -> float:
     """The share of the runs of eight words in `text`, addresses aside, that it has said before."""
-    found = _windows(prose_words(text), _REPEAT_RUN)
+    return _repeated(prose_words(text))
+
+
+def _repeated(words: list[str]) -> float:
+    found = _windows(words, _REPEAT_RUN)
     return 1 - len(set(found)) / len(found) if found else 0.0
 
 
@@ -232,10 +226,10 @@ def signs_in(text: str, asked: tuple[str, ...]) -> dict[str, float]:
 
     An answer of fewer than 20 words is no echo: a right one may have most of them from the criterion that it meets.
     """
-    is_short = len(words_of(text)) < _KEYWORDS
+    words = prose_words(text)
     return {
         "injections": float(len(injections(text))),
         "hidden": float(hidden_chars(text)),
-        "criteria_echo": 0.0 if is_short else echoed(text, asked),
-        "repeated": repeated(text),
+        "criteria_echo": _echoed(words, asked) if len(words) >= _KEYWORDS else 0.0,
+        "repeated": _repeated(words),
     }

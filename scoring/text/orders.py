@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from adjudge.scoring.text.citation_marks import compatible
+from adjudge.scoring.text.screen import Screen
 
 __all__ = ["orders_in"]
 
@@ -33,97 +34,44 @@ _BEST = (
 _FROM = r"(\d{1,3})\s?(?:/|out of)\s?"
 _ENDS = r"(?=\s{0,3}(?:[.!;,:)\]\n]|\Z|(?:to|for)\s+(?:this|it|me|us|every|each|all|any)\b|here\b|above\b|below\b))"
 
-# Orders, which follow `_ASKED`. A pattern is searched only where one of its words, in lower case, occurs: that search
-# is a hundred times faster.
+# Orders, which follow `_ASKED`.
 _COMMANDS = (
-    (
-        ("ignore", "disregard", "forget", "override", "not follow", "n't follow", "not apply", "n't apply"),
-        r"\b(?:ignore|disregard|forget|override|(?:do not|don't)\s+(?:follow|apply))\s+"
-        r"(?:(?:all|any|of|the|your|these|those)\s+){0,4}"
-        r"(?:(?:previous|prior|above|earlier|preceding|other|scoring|grading)\s+(?:\w+\s+)?"
-        r"(?:instruction|prompt|rule|guideline|criteri|rubric|text)"
-        r"|(?:instruction|rule|rubric|guideline)s?\s+(?:above|before|you)\b)",
-    ),
-    (
-        ("full", "maximum", "max ", "highest", "perfect", "top ", "best "),
-        r"\b(?:give|assign|award|output|return|grant|respond with|rate|mark|score)\s+"
-        rf"(?:\w+\s+){{0,4}}?{_BEST}{_ENDS}",
-    ),
-    (("/", "out of"), rf"\b(?:score|rate|give|award)\b[^.\n]{{0,30}}?\b{_FROM}\1\b"),
-    (
-        ("mark ",),
-        r"\bmark\s+(?:everything|(?:every|each|all)\s+(?:\w+\s+)?(?:criteri\w+|items?|points?|statements?|claims?))"
-        r"\s+as\b",
-    ),
-    (
-        ("for every", "for each", "for all", "to every", "to each", "to all"),
-        r"\b(?:return|output|give|answer)\s+\d{1,3}\s+(?:points?\s+)?(?:for|to)\s+(?:every|each|all)\b",
-    ),
-    (("output", "return", "print"), r"\b(?:output|return|print)\s+(?:points?|score|verdict)\s?[=:]"),
-    (
-        ("answer", "respond", "reply", "output", "return"),
-        r"\b(?:answer|respond|reply|output|return)\b[^.\n]{0,30}[\"'`](?:supported|met|yes|pass(?:ed)?|correct)[\"'`]"
-        rf"{_ENDS}",
-    ),
+    r"\b(?:ignore|disregard|forget|override|(?:do not|don't)\s+(?:follow|apply))\s+"
+    r"(?:(?:all|any|of|the|your|these|those)\s+){0,4}"
+    r"(?:(?:previous|prior|above|earlier|preceding|other|scoring|grading)\s+(?:\w+\s+)?"
+    r"(?:instruction|prompt|rule|guideline|criteri|rubric|text)"
+    r"|(?:instruction|rule|rubric|guideline)s?\s+(?:above|before|you)\b)",
+    r"\b(?:give|assign|award|output|return|grant|respond with|rate|mark|score)\s+"
+    rf"(?:\w+\s+){{0,4}}?{_BEST}{_ENDS}",
+    rf"\b(?:score|rate|give|award)\b[^.\n]{{0,30}}?\b{_FROM}\1\b",
+    r"\bmark\s+(?:everything|(?:every|each|all)\s+(?:\w+\s+)?(?:criteri\w+|items?|points?|statements?|claims?))"
+    r"\s+as\b",
+    r"\b(?:return|output|give|answer)\s+\d{1,3}\s+(?:points?\s+)?(?:for|to)\s+(?:every|each|all)\b",
+    r"\b(?:output|return|print)\s+(?:points?|score|verdict)\s?[=:]",
+    r"\b(?:answer|respond|reply|output|return)\b[^.\n]{0,30}[\"'`](?:supported|met|yes|pass(?:ed)?|correct)[\"'`]"
+    rf"{_ENDS}",
 )
 # Words that speak to a judge wherever they stand.
 _ADDRESSES = (
-    (
-        (
-            "judge",
-            "grader",
-            "evaluator",
-            "rater",
-            "reviewer",
-            "assessor",
-            "reward model",
-            "language model",
-            "new task",
-        ),
-        rf"\b(?:dear|attention)\s+(?:the\s+|all\s+|any\s+)?(?:ai\s+|llm\s+|human\s+)?{_JUDGE}s?\b"
-        r"|\b(?:note|instructions?|message)\s+(?:to|for)\s+(?:the\s+|all\s+|any\s+)?(?:ai\s+|llm\s+|human\s+)?"
-        rf"{_JUDGE}s?\s?[:,–—-]"
-        rf"|\b(?:you are|you're|act as|acting as)\s+(?:now\s+the|(?:now\s+)?an?)\s+(?:\w+\s+){{0,3}}?{_JUDGE}\b"
-        rf"|\bas\s+(?:the|an?)\s+(?:\w+\s+){{0,3}}?{_JUDGE},?\s+(?:you|please|give|assign|mark)\b"
-        r"|\bif\s+you\s+are\s+an?\s+(?:\w+\s+){0,2}(?:ai|llm|language model)\b"
-        r"|\byour\s+new\s+task\b",
-    ),
-    (
-        (
-            "it ",
-            "me ",
-            "us ",
-            "report",
-            "answer",
-            "response",
-            "essay",
-            "article",
-            "text",
-            "submission",
-            "document",
-        ),
-        rf"\b(?:give|assign|award|grant|rate|mark|score)\s+(?:it|me|us|{_REPORT})\s+(?:\w+\s+){{0,4}}?{_BEST}"
-        rf"|\b(?:correct|right|true)\s+(?:score|grade|mark)\s+for\s+{_REPORT}",
-    ),
-    (
-        ("deserve", "receive"),
-        rf"\bdeserves?\s+(?:the\s+|a\s+)?{_BEST}"
-        rf"|(?:\b(?:should|must)\s+receive\b|\bdeserves\b)[^.\n]{{0,30}}?\b{_FROM}\1\b",
-    ),
-    (("verdict",), r"\bverdict\b[^.\n]{0,30}[\"'`](?:supported|met|yes|pass(?:ed)?|correct)[\"'`]"),
-    (
-        ("criteri", "rubric", "statement", "claim"),
-        r"\b(?:all|every)\s+(?:criteri(?:a|on)|rubrics?|statements?|claims?)\s+(?:are|is|has been|have been|must be)\s+"
-        r"(?:(?:fully|completely|all)\s+)?(?:met|satisfied|supported|fulfilled|marked)"
-        r"(?=\s{0,3}(?:[.!;,:)\n]|\Z|(?:here|above|below|in this|by this)\b))",
-    ),
-    (
-        ("system", "assistant", "judge", "grader"),
-        r"^[ \t>#*\[]{0,8}(?:system(?:[ ](?:message|prompt|override|note))?|assistant|judge|grader)[ \t]?"
-        r"[:*\]]{1,4}\s{1,8}"
-        r"(?:you\b|your\b|ignore|from now|score|rate\b|give\b|grad(?:e|ing)\b|output"
-        r"|the (?:report|answer|response) (?:is|has|must|should|deserves))",
-    ),
+    rf"\b(?:dear|attention)\s+(?:the\s+|all\s+|any\s+)?(?:ai\s+|llm\s+|human\s+)?{_JUDGE}s?\b"
+    r"|\b(?:note|instructions?|message)\s+(?:to|for)\s+(?:the\s+|all\s+|any\s+)?(?:ai\s+|llm\s+|human\s+)?"
+    rf"{_JUDGE}s?\s?[:,–—-]"
+    rf"|\b(?:you are|you're|act as|acting as)\s+(?:now\s+the|(?:now\s+)?an?)\s+(?:\w+\s+){{0,3}}?{_JUDGE}\b"
+    rf"|\bas\s+(?:the|an?)\s+(?:\w+\s+){{0,3}}?{_JUDGE},?\s+(?:you|please|give|assign|mark)\b"
+    r"|\bif\s+you\s+are\s+an?\s+(?:\w+\s+){0,2}(?:ai|llm|language model)\b"
+    r"|\byour\s+new\s+task\b",
+    rf"\b(?:give|assign|award|grant|rate|mark|score)\s+(?:it|me|us|{_REPORT})\s+(?:\w+\s+){{0,4}}?{_BEST}"
+    rf"|\b(?:correct|right|true)\s+(?:score|grade|mark)\s+for\s+{_REPORT}",
+    rf"\bdeserves?\s+(?:the\s+|a\s+)?{_BEST}"
+    rf"|(?:\b(?:should|must)\s+receive\b|\bdeserves\b)[^.\n]{{0,30}}?\b{_FROM}\1\b",
+    r"\bverdict\b[^.\n]{0,30}[\"'`](?:supported|met|yes|pass(?:ed)?|correct)[\"'`]",
+    r"\b(?:all|every)\s+(?:criteri(?:a|on)|rubrics?|statements?|claims?)\s+(?:are|is|has been|have been|must be)\s+"
+    r"(?:(?:fully|completely|all)\s+)?(?:met|satisfied|supported|fulfilled|marked)"
+    r"(?=\s{0,3}(?:[.!;,:)\n]|\Z|(?:here|above|below|in this|by this)\b))",
+    r"^[ \t>#*\[]{0,8}(?:system(?:[ ](?:message|prompt|override|note))?|assistant|judge|grader)[ \t]?"
+    r"[:*\]]{1,4}\s{1,8}"
+    r"(?:you\b|your\b|ignore|from now|score|rate\b|give\b|grad(?:e|ing)\b|output"
+    r"|the (?:report|answer|response) (?:is|has|must|should|deserves))",
 )
 # Orders to forget: the verb, what came before, and instructions; to score: the report, the verb, and the best there is.
 _OTHERS = (
@@ -312,27 +260,14 @@ _OTHERS = (
         r"نمره کامل|بالاترین نمره",
     ),
 )
-_ENGLISH = tuple(
-    (words, re.compile(pattern, re.IGNORECASE | re.MULTILINE), shapes is _COMMANDS)
-    for shapes in (_COMMANDS, _ADDRESSES)
-    for words, pattern in shapes
-)
-_FORGET, _SCORE = (
-    tuple(
-        tuple(re.compile(unicodedata.normalize("NFKC", one)) for one in row[at : at + 3]) for row in _OTHERS
-    )
+_ENGLISH = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_COMMANDS, *_ADDRESSES))
+_ENGLISH_SCREEN = Screen([pattern.pattern for pattern in _ENGLISH])
+_ROWS = tuple(
+    tuple(re.compile(unicodedata.normalize("NFKC", one)) for one in row[at : at + 3])
     for at in (0, 3)
-)
-# Of each order what it names last, as words: it is looked for only where one of them occurs.
-_STEMS = tuple(
-    tuple(
-        stem
-        for stem in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFKC", re.sub(r"\\.", " ", row[at])))
-        if len(stem) > 2 or not stem.isascii()
-    )
-    for at in (2, 5)
     for row in _OTHERS
 )
+_ROW_SCREEN = Screen([part.pattern for row in _ROWS for part in row])
 _SENTENCE = re.compile(r"[^.!?。！？؟।]{1,400}")
 _CODE = re.compile(r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 
@@ -342,28 +277,24 @@ def orders_in(text: str) -> Iterator[str]:
     said = compatible(_CODE.sub(" ", text) if "`" in text or "~~~" in text else text)
     plain = _plain(said)
     yield from _english(said)
-    known = frozenset(said.splitlines())
-    yield from _english("\n".join(line for line in _folded(plain).splitlines() if line not in known))
+    yield from _english(_undisguised(said, plain))
     yield from _in_sentences(plain.casefold())
 
 
 def _english(text: str) -> Iterator[str]:
-    lowered = text.lower()
-    for words, pattern, is_command in _ENGLISH:
-        if any(word in lowered for word in words):
-            for found in pattern.finditer(text):
-                is_order = not is_command or _ASKED.search(text, max(found.start() - 20, 0), found.start())
-                if is_order and not _is_mention(text, found):
-                    yield found.group()
+    for place in _ENGLISH_SCREEN.possible(text):
+        for found in _ENGLISH[place].finditer(text):
+            is_order = place >= len(_COMMANDS) or _ASKED.search(
+                text, max(found.start() - 20, 0), found.start()
+            )
+            if is_order and not _is_mention(text, found):
+                yield found.group()
 
 
 def _in_sentences(lowered: str) -> Iterator[str]:
     """Sentences of other languages in which all three parts of an order stand."""
-    rows = [
-        row
-        for stems, row in zip(_STEMS, (*_FORGET, *_SCORE), strict=True)
-        if any(stem in lowered for stem in stems) and all(part.search(lowered) for part in row)
-    ]
+    parts = frozenset(_ROW_SCREEN.possible(lowered))
+    rows = [row for place, row in enumerate(_ROWS) if parts.issuperset(range(3 * place, 3 * place + 3))]
     if rows:
         for sentence in _SENTENCE.finditer(lowered):
             is_order = any(all(part.search(sentence.group()) for part in row) for row in rows)
@@ -389,15 +320,18 @@ def _is_mention(text: str, found: re.Match[str]) -> bool:
 
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
-_EMPHASIS = re.compile(
-    r"(?<=\w)[*_~]{1,3}(?=\w)|(?<=\w)\*{1,3}(?=[\s.,;:!?]|$)|(?<=\s)\*{1,3}(?=\w)|^\*{1,3}(?=\w)"
-)
+_EMPHASIS = re.compile(r"[*_~]{1,6}")
 
 
 def _plain(text: str) -> str:
     """What a reader of the rendered text reads, as far as it joins words."""
     text = _TAG.sub("", html.unescape(text)) if "<" in text or "&" in text else text
-    return _EMPHASIS.sub("", text) if "*" in text or "_" in text or "~" in text else text
+
+    def shown(run: re.Match[str]) -> str:
+        beside = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
+        return "" if beside[0].isalnum() or beside[1].isalnum() else run.group()
+
+    return _EMPHASIS.sub(shown, text)
 
 
 _ALIKE = str.maketrans(
@@ -409,6 +343,33 @@ _SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_]\w){2,60}(?!\w)")
 _FIGURES = re.compile(r"(?<![\w@$])(?=[a-zA-Z]{0,40}[\d@$])(?=[\d@$]{0,3}[a-zA-Z])[\w@$]{3,40}(?!\w)")
 _LEET = str.maketrans("013457@$", "oieastas")
 _CODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}")
+
+
+# What a line in disguise has: letters that look like others, figures beside letters, single letters, a run of base 64.
+_DISGUISES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        "[\u00c0-\u052f\u1e00-\u1fff]",
+        r"[\d@$](?:(?<=[a-zA-Z].)|(?=[a-zA-Z]))",
+        r"[ .\-_]\w[ .\-_]\w\b",
+        r"[A-Za-z0-9+/]{24}",
+    )
+)
+_ADDRESS = re.compile(r"https?://[^\s)\]>\"]{1,2000}")
+
+
+def _undisguised(said: str, plain: str) -> str:
+    """The lines of `plain` that are not as in `said`, or not without their disguise, addresses aside."""
+    known = frozenset(said.splitlines())
+    shown, disguised = [], []
+    for line in plain.splitlines():
+        bare = _ADDRESS.sub(" ", line) if "://" in line else line
+        if any(shape.search(bare) for shape in _DISGUISES):
+            disguised.append(bare)
+        elif line not in known:
+            shown.append(line)
+    folded = _folded("\n".join(disguised)).splitlines()
+    return "\n".join((*shown, *(line for line in folded if line not in known)))
 
 
 def _folded(text: str) -> str:
