@@ -60,8 +60,8 @@ MAX_RANGE = 50
 MAX_PIECE = 20_000
 
 _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
-SCHEME = r"(?:https?://|(?<![\w/.@-])www\.(?=[\w-]{1,63}\.[^\W\d]))"
-"""What an address in a text begins with."""
+SCHEME = r"(?:[hH][tT][tT][pP][sS]?://|[wW](?<![\w/.@-].)[wW][wW]\.(?=[\w-]{1,63}\.[^\W\d]))"
+"""What an address in a text begins with; in both cases, for speed."""
 _TARGET = re.compile(
     r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))", re.IGNORECASE
 )
