@@ -516,6 +516,7 @@ class _Error(msgspec.Struct):
     type: msgspec.Raw = _NOTHING
     param: msgspec.Raw = _NOTHING
     code: msgspec.Raw = _NOTHING
+    metadata: msgspec.Raw = _NOTHING
 
 
 class _Complaint(_Error):
@@ -525,6 +526,13 @@ class _Complaint(_Error):
     detail: msgspec.Raw = _NOTHING
 
 
+class _Passed(msgspec.Struct):
+    """What a gateway passes on of the server behind it: the body of its reply."""
+
+    raw: str = ""
+
+
+_PASSED = msgspec.json.Decoder(_Passed)
 _COMPLAINT = msgspec.json.Decoder(_Complaint)
 _COMPLAINTS: msgspec.json.Decoder[list[_Complaint]] = msgspec.json.Decoder(list[_Complaint])
 _ERROR = msgspec.json.Decoder(_Error)
@@ -556,7 +564,10 @@ def complaint(body: bytes, redacted: Redaction) -> str:
     if not message:
         return redacted.head(body.decode("utf-8", "replace"), COMPLAINT_CHARS)
     codes = (_word(part) for part in (error.code, error.param))
-    return redacted.head(" ".join([message, *(code for code in codes if code)]), COMPLAINT_CHARS)
+    behind = (_lenient(error.metadata, _PASSED) or _Passed()).raw
+    passed = _complained(behind.encode("utf-8", "replace"))[0] or behind
+    said = (message, *codes, " ".join(passed.split()))
+    return redacted.head(" ".join(one for one in said if one), COMPLAINT_CHARS)
 
 
 def _word(raw: msgspec.Raw) -> str:

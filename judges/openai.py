@@ -94,6 +94,22 @@ _LOADING_S = 1.5
 _FILTERED = re.compile(
     r"content.?(filter|policy|management policy)|inspection|moderation|flagged", re.IGNORECASE
 )
+# What says less surely why, and is believed once the request was refused without its format too.
+_SIZE = (
+    r"(?:\b(?:tokens?|length|long|size|large|big|bytes|characters|context|window|payload|capacity|words)\b"
+    r"|\d ?[KMG]B\b)"
+)
+_BOUND = (
+    r"\b(?:exceed\w*|maximum|limit\w*|longer|larger|greater|(?:more|less|fewer|lower) than|at most|too|above|over"
+    r"|beyond|outside|range|reduce|shorten|shorter|allow(?:s|ed)|not enough)\b"
+)
+_TOO_MUCH = re.compile(
+    rf"{_SIZE}.{{0,100}}?{_BOUND}|{_BOUND}.{{0,100}}?{_SIZE}|[超过][长出大]", re.IGNORECASE
+)
+_UNSAFE = re.compile(
+    r"\bsafety\b|guardrail|\bblocked\b|harmful|\bunsafe\b|sensitive|prohibited|content.{0,20}\brisk|敏感|不安全|违规",
+    re.IGNORECASE,
+)
 _ROLES = re.compile(r"(\broles?\b)|\bsystem\b", re.IGNORECASE)
 _UNKNOWN_MODEL = re.compile(r"model_not_found|invalid model|model.{0,80}(not found|not exist)", re.IGNORECASE)
 _UNSUPPORTED = re.compile(
@@ -183,14 +199,18 @@ def is_maybe_format(received: Received) -> bool:
         return True
     if status not in (400, 422) or refused_parameter(status, said) is not None:
         return False
-    return reason_of(status, said) == "judge_unsupported"
+    return not _CONTEXT.search(said) and not _FILTERED.search(said)
 
 
 def reason_of(status: int, said: str) -> JudgeReason:
     """Why one question is unscored that the server refused for good."""
     if status == 413 or _CONTEXT.search(said):
         return "context_overflow"
-    return "judge_refused" if _FILTERED.search(said) else "judge_unsupported"
+    if _FILTERED.search(said):
+        return "judge_refused"
+    if _TOO_MUCH.search(said):
+        return "context_overflow"
+    return "judge_refused" if _UNSAFE.search(said) else "judge_unsupported"
 
 
 _THINKING_FIX = "set judge: thinking: true, or switch thinking off at the server"
@@ -343,11 +363,13 @@ class Trial:
         received = await self._server.send(body, retries, is_final=is_maybe_format)
         here, anywhere = room_in(received, budget, body)
         left = here or anywhere
-        self._most = anywhere or self._most
         if not self._requests.limits_tokens or left is None or left < form.least:
             return received
         body = self._requests.body(self._question, form, _PROBE_SEED, left, True)
-        return await self._server.send(body, retries)
+        again = await self._server.send(body, retries)
+        if again.is_good:
+            self._most = anywhere or self._most
+        return again
 
     def _refused(self, received: Received) -> Verdict:
         status, said = received.status, " ".join(received.said.split())[:300]
@@ -642,7 +664,6 @@ class OpenAIJudge:
             received = await self._server.send(body)
         here, anywhere = room_in(received, budget, body) if self._requests.limits_tokens else (None, None)
         if (left := here or anywhere) is not None:
-            self._most = anywhere or self._most
             is_more = budget > form.budgets[0]
             fitted = (
                 None if is_more and left <= form.budgets[0] else self._requests.fitted(question, form, left)
@@ -653,6 +674,8 @@ class OpenAIJudge:
             _log.debug("%s leaves %d tokens for an answer", self._server.where, left)
             body = self._requests.body(question, form, seed, budget, constrained)
             received = await self._server.send(body)
+            if received.is_good:
+                self._most = anywhere or self._most
         if constrained and is_maybe_format(received):
             refused = received
             received = await self._unconstrained(question, form, seed, budget, refused)

@@ -9,7 +9,8 @@ import re
 _RANGE = re.compile(r"\[\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\]")
 _NUMBER = re.compile(r"(?<![\w.<-])(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,9})(?![\w>])")
 _ANSWER = re.compile(
-    r"(?<![a-z_])max_?(?:completion_?|new_?|output_?)?tokens|(?:completion|output|new) tokens", re.IGNORECASE
+    r"(?<![a-z_])max_?(?:completion_?|new_?|output_?)?tokens|(?:completion|output|new|maximum) tokens",
+    re.IGNORECASE,
 )
 _MOST_NUMBERS = 8  # a message of more is not about two or three of them
 _CHARS_PER_TOKEN = 4.0
@@ -25,6 +26,9 @@ def room(said: str, asked: int, size: int, status: int) -> tuple[int | None, int
     `asked` is the `max_tokens` that was refused with `status`; each is less than that, and None if `said` has no
     numbers that tell.
     """
+    about_answers = _ANSWER.search(said) is not None
+    if about_answers and (span := _RANGE.search(said)) and _LEAST_ROOM <= int(span[2]) < asked:
+        return None, int(span[2])
     numbers = {int(found[0].replace(",", "")) for found in _NUMBER.finditer(_RANGE.sub(r"\1 \2", said))}
     names_asked = asked in numbers
     numbers -= {asked, status}
@@ -33,8 +37,8 @@ def room(said: str, asked: int, size: int, status: int) -> tuple[int | None, int
     if names_asked and (left := _left(numbers, asked, size)) is not None:
         return (left, None) if left >= _LEAST_ROOM else (None, None)
     limits = [number for number in numbers if _LEAST_ROOM <= number < asked]
-    if len(limits) == 1 and _ANSWER.search(said):
-        return None, limits[0]
+    if len(limits) == 1 and about_answers:
+        return None, limits[0] - 1  # some name the first number that is too much
     return None, None
 
 

@@ -461,6 +461,65 @@ async def test_refusal_in_other_words_has_its_reason(message: str, reason: str) 
         assert mock.calls == 1
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("Request payload size exceeds the limit: 20971520 bytes.", "context_overflow"),
+        ("`inputs` must have less than 1024 tokens. Given: 2001", "context_overflow"),
+        ("Range of input length should be [1, 6000]", "context_overflow"),
+        ("too many total text bytes: 30000000 > 25000000", "context_overflow"),
+        ("content: string too long. Expected at most 1048576 characters", "context_overflow"),
+        ("Please reduce the length of the messages. Current: 9000, limit: 8192", "context_overflow"),
+        (
+            "Malformed input: expected maxLength: 400000, actual: 500000; the text is too long",
+            "context_overflow",
+        ),
+        ("Conversation too long; shorten your messages", "context_overflow"),
+        ("Prompt 超长", "context_overflow"),
+        ("Your request was rejected by the safety system", "judge_refused"),
+        ("The input was blocked by guardrails", "judge_refused"),
+        ("输入或生成内容可能包含不安全或敏感内容", "judge_refused"),
+        ("Content Exists Risk", "judge_refused"),
+        ("logit_bias is missing", "judge_unsupported"),
+        ("the model took a break", "judge_unsupported"),
+    ],
+)
+async def test_loose_words_are_believed_after_a_second_refusal(message: str, reason: str) -> None:
+    async with MockOpenAI(fault=replying(lambda: refused(400, message))) as mock:
+        assert (await ask(mock.url)).reason == reason
+        assert mock.calls == 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["the response schema is too large: reduce its length", "a name in it is longer than 64 characters"],
+)
+async def test_loose_words_about_the_format_do_not_cost_the_answer(message: str) -> None:
+    async def refuse(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        return refused(400, message) if call.constrained else mock_openai.completion(ANSWER)
+
+    async with MockOpenAI(fault=refuse) as mock:
+        assert (await ask(mock.url)).answer is not None
+
+
+async def test_words_behind_a_gateway_are_read() -> None:
+    """Gateways say only that something failed, and pass on the reply of the server behind them."""
+    behind = {"error": {"message": "This model's maximum context length is 2048 tokens.", "code": 400}}
+    error = {
+        "message": "Provider returned error",
+        "code": 400,
+        "metadata": {"raw": msgspec.json.encode(behind).decode()},
+    }
+
+    def passed_on() -> mock_openai.web.StreamResponse:
+        return mock_openai.web.json_response({"error": error}, status=400)
+
+    async with MockOpenAI(fault=replying(passed_on)) as mock:
+        reply = await ask(mock.url)
+    assert reply.reason == "context_overflow"
+    assert reply.text == "Provider returned error 400 This model's maximum context length is 2048 tokens."
+
+
 @pytest.mark.parametrize("message", ["", "The schema is too complex to be compiled"])
 async def test_refusal_without_a_cause_is_asked_without_format(message: str) -> None:
     async def refuse(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:

@@ -62,6 +62,9 @@ def refusing_over(most: int, message: str) -> Fault:
         (240, "<400> InternalError: max_tokens is outside its range, [1, 240]"),
         (240, "max_tokens is too large: MAX. At most 240 completion tokens are possible with this model."),
         (240, "max_tokens above 240 needs stream=true"),
+        (240, "max_tokens参数非法。限制范围[1,240] 1210"),
+        (240, "The maximum tokens you requested exceed the limit of 241. Try a value lower than 241."),
+        (240, "maxOutputTokens must be from 1 (inclusive) to 241 (exclusive)"),
         (
             500,
             "max_tokens=MAX is too large for a context of 3,200 tokens with 2,700 tokens (MAX > 3200 - 2700).",
@@ -94,6 +97,15 @@ async def test_limit_of_every_answer_is_remembered() -> None:
             assert (await judge.answer(check(), asked)).answer is not None
         await judge.close()
     assert mock.calls == 4
+
+
+async def test_limit_that_does_not_help_is_not_remembered() -> None:
+    """Numbers are a guess until an answer comes: here they are those of the prompt."""
+    async with MockOpenAI(fault=refusing_over(100, "the input exceeds its maximum tokens: 300")) as mock:
+        judge = judge_of(mock.url)
+        assert (await judge.answer(check(), Asked(key=b"k" * 16))).reason == "context_overflow"
+        await judge.close()
+    assert judge._most is None
 
 
 async def test_dry_run_reckons_with_likely_answers_where_they_shrink() -> None:
