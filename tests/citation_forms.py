@@ -122,6 +122,12 @@ NUMBERS_AND_LISTS = {
         "written (Barges carry ninety tonnes) 3. No bridge crosses the river.\n\n"
     )
     + _listed("1.", "2.", "3.", "#### **Works cited**"),
+    "numbers close behind words": (
+        _marked("1", "2", "", space="").replace(
+            "No bridge", "Barges carry ninety tonnes (as before)3. No bridge"
+        )
+        + _listed("1.", "2.", "3.", "## Works cited")
+    ),
     "escaped addresses": _NUMBERS + _listed("1.", "2.", "3.").replace("_", "\\_").replace("&", "\\&"),
 }
 LABELS = {

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.scoring.text.accounted import account
 from adjudge.scoring.text.citations import cited, parse
 from adjudge.scoring.text.cleaning import clean_report
 from tests.citation_forms import (
@@ -161,6 +162,57 @@ def test_numbers_behind_a_full_stop_are_figures_beside_links(title: str) -> None
     assert "24 K-Cups" in clean_report(text)
     numbered = text.replace(linked, "The mill grinds oats.1 Barges carry ninety tonnes.2 It rained.3")
     assert ("The mill grinds oats", "https://pods.example/1") in pairs(numbered)
+
+
+_TEN = "## Works cited\n\n" + "".join(f"{n}. A work. https://w{n}.example/\n" for n in range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("Oats grow1. Rye does3, too. Wheat (winter)4. It rains (at night5).", [1, 3, 4, 5]),
+        ("Oats grow.1 Rye does.3 We used python3. It runs on mp3, web2 and area4.", [1, 3]),
+        ("Oats grow [1]. Rye does [3]. Ask the pit[4]. We used python3, web2 and area5.", [1, 3, 4]),
+        ("We used python3.", []),
+        (
+            "Oats grow.1 It takes pits[:, 4].  Rye does.2 Wheat.3 Hops.5 Rain falls.6 It snows.7",
+            [1, 2, 3, 5, 6, 7],
+        ),
+    ],
+)
+def test_how_numbers_stand_in_a_report_decides_which_are_marks(body: str, found: list[int]) -> None:
+    assert [triplet.ref_idx for triplet in parse(f"# Fields\n\n{body}\n\n{_TEN}").triplets] == found
+
+
+_FRONT = "---\ntitle: Fields of the river\nsources:\n  - {url}\ntags: [oats, rye]\n---\n\n"
+
+
+@pytest.mark.parametrize(
+    "front", [_FRONT, _FRONT.replace("---", "+++").replace(": ", " = "), "---\nurl: {url}\n...\n"]
+)
+def test_fields_in_front_of_a_report_state_nothing(front: str) -> None:
+    text = front.format(url=WEIGHTS) + BASIC
+    assert pairs(text) == PAIRS
+    assert WEIGHTS not in clean_report(text) and "The mill grinds oats." in clean_report(text)
+    assert parse("---\n\nBarges carry ninety tonnes [1].\n\n---\n\n" + BASIC).marks == parse(BASIC).marks + 1
+
+
+_UNUSED = (
+    "- 🏠 [Site]({url})",
+    "- [Works (all)]({url}_(all)) — comparison",
+    "- [[A work]({url})] [[Another]({url}/2)]",
+    "### A work\n\n> **Source:** [Works]({url}) @ [`9b5861d`]({url}/commit)",
+    "### [A work]({url})",
+    "**[A work]({url})**\n\n- [Part]({url}/part)",
+)
+
+
+@pytest.mark.parametrize("said", _UNUSED)
+def test_source_of_which_nothing_is_stated_is_listed(said: str) -> None:
+    text = f"# The river\n\n## Mills\n\nIt rained.\n\n## More\n\n{said.format(url=MILL)}\n\n## Last\n\nIt snowed.\n"
+    found = account(text)
+    assert not found.pairs and len(found.urls_unused) == text.count("https://")
+    assert {entry.rpartition("] ")[2] for entry in found.entries_unused} == set(found.urls_unused)
 
 
 @pytest.mark.parametrize("sentence", NO_CITATIONS)

@@ -1,17 +1,15 @@
 """What became of everything in a report that cites: marks, entries of reference lists, addresses and statements."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import LINKS
-from adjudge.scoring.text.citation_marks import SCHEME, Labels, Mark, clean_url, exact_url, pieces
+from adjudge.scoring.text.citation_marks import SCHEME, clean_url, exact_url
 from adjudge.scoring.text.citations import cited, url_key
 from adjudge.scoring.text.markup import plain
-from adjudge.scoring.text.scan import scan
 
 __all__ = ["LOUD", "Account", "CitedPair", "account", "addresses", "lost_by", "said_of_lost"]
 
@@ -97,11 +95,9 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
     used = {key for _, key in pairs}
     listed = [(one.label, one.url) for one in found.references]
     listed += [(one.marker.strip("[]") or str(place), one.url) for place, one in enumerate(handed, 1)]
-    body = plain(text.encode("utf-8", "replace").decode())
-    listed += _links_alone(body, {url_key(url) for _, url in listed if url})
     urls = {url_key(url): url for _, url in listed if url}
     urls |= {url_key(one.url): one.url for one in found.triplets}
-    urls |= addresses(body)
+    urls |= addresses(plain(text.encode("utf-8", "replace").decode()))
     return Account(
         marks=found.marks,
         resolved=found.marks - len(found.unresolved),
@@ -112,17 +108,6 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
         urls_unused=tuple(url for key, url in urls.items() if key not in used),
         complete=found.complete,
     )
-
-
-def _links_alone(text: str, known: Set[str]) -> Iterator[tuple[str, str]]:
-    """Words and addresses of items in `text` that are nothing but links: a list of sources. Without those `known`."""
-    seen = set(known)
-    for line in scan(text):
-        if line.kind == "item" and LINKS.fullmatch(line.text.strip()):
-            for mark in pieces(line.text, Labels()):
-                if isinstance(mark, Mark) and mark.url and url_key(mark.url) not in seen:
-                    seen.add(url_key(mark.url))
-                    yield mark.title or (mark.labels[0] if mark.labels else ""), mark.url
 
 
 def addresses(text: str) -> dict[str, str]:

@@ -105,6 +105,10 @@ class _Block:
         self.led, self.waits, self.end = self.led + 1, False, line
 
 
+_CHANCE, _MANY = (
+    2,
+    5,
+)  # labels in brackets that may stand there by chance, and how many times over others do not
 _MAX_BEFORE = 60  # characters of an entry in front of its address, where something stands behind that
 
 
@@ -158,11 +162,10 @@ _KEY_POINTER = re.compile(
 )
 
 
-LINKS = re.compile(
-    r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)[^\s()]{1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
+_LINKS = re.compile(
+    r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)(?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
     re.IGNORECASE,
 )
-"""Nothing but links."""
 
 
 class _LinkedItems:
@@ -192,7 +195,7 @@ class _LinkedItems:
         bold = _BOLD_LINE.fullmatch(line.text) if line.kind == "prose" else None
         if bold:
             self.begin(bold[1])
-        elif line.kind == "item" and LINKS.fullmatch(line.text.strip()):
+        elif line.kind == "item" and _LINKS.fullmatch(line.text.strip()):
             self._linked += 1
             self._items += 1
             self._pure = self._pure and _indent(line.raw) <= self._indent  # else a source of the item above
@@ -259,7 +262,7 @@ class _Outliner:
         sources = tuple((one.start, one.end) for one in self._named if styles)
         listed = self._entries.union(keys, *(block.labels for block in chosen))
         words = self._marking_words(listed)
-        bracketed = not (self._square | self._words).isdisjoint(listed) or any(word.square for word in words)
+        bracketed = self._bracketed(listed) or any(word.square for word in words)
         if self._last is not None and not self._square:
             lists = (*lists, (self._last, self._last))
         self._linked.end()
@@ -271,6 +274,11 @@ class _Outliner:
             keys,
             frozenset(word.name for word in words),
         )
+
+    def _bracketed(self, listed: Set[str]) -> bool:
+        """Whether marks stand in square brackets; one or two of many may be an index or an interval."""
+        square = (self._square | self._words) & listed
+        return len(square) > _CHANCE or (bool(square) and len(self._bare & listed) < _MANY * len(square))
 
     def _named_by_marks(self) -> tuple[frozenset[str], list[tuple[int, int]]]:
         """The labels of entries that are words, and where these stand."""
@@ -306,7 +314,7 @@ class _Outliner:
                 self._end()
                 self._title_at, self._alone = -1, True
             return
-        if line.kind in ("code", "reference"):
+        if line.kind in ("code", "source", "reference"):
             self._end()
             self._alone = self._dense = False
             if line.kind == "reference":

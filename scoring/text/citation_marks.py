@@ -109,6 +109,8 @@ _PLAIN = re.compile(
     r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）”\"\]*}][.!?])"
     r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*\[])"
     r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[一-鿿A-Z“])(?![年月日号个种项次倍位名家条类款点级层岁])"
+    # close behind a word, where a raised number lost its height
+    r"|(?:(?<=[^\W\d_]{3})|(?<=[)）”\"]))(?P<glued>\d{1,3})(?=[.,;:!?)）。，；：]{1,2}(?:\s|$)|\s*(?:$|\|))"
 )
 # Words after which a number is the word's own: quantities, dates, and things that are numbered.
 _TAKES_NUMBER = frozenset(
@@ -246,13 +248,15 @@ class Labels(NamedTuple):
     """The labels that a report's references define.
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
-    report has marks in brackets. `plain` if they may stand without any sign at all. `words` may stand in front of them.
+    report has marks in brackets. `plain` if they may stand without any sign at all, `glued` if close behind words too.
+    `words` may stand in front of them.
     """
 
     known: Collection[str] = ()
     bare: Collection[str] = ()
     plain: bool = True
     words: Collection[str] = ()
+    glued: bool = False
 
 
 def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
@@ -509,11 +513,13 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
     if not known.bare or not known.plain or start >= end:
         return
     for match in _PLAIN.finditer(text, start, end):
-        label = match["number"] or match["after"] or match["tight"] or match["wide"]
+        label = match["number"] or match["after"] or match["tight"] or match["wide"] or match["glued"]
         number = str(int(label))
         space = _SPACES.match(text, match.end(), end)
         value = end < len(text) and space is not None and space.end() == end
-        if number not in known.bare or value or _own_number(match["word"] or ""):
+        if number not in known.bare or value or (match["glued"] and not known.glued):
+            continue
+        if _own_number(match["word"] or ""):
             continue
         begin = match.end() - len(label)
         blank = match["gap"] or match["behind"] or match["space"]

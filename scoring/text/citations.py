@@ -134,6 +134,8 @@ def _same_page(one: str, other: str) -> bool:
 
 _ROW_LABEL = re.compile(r"\|[ \t]{0,4}\\?\[\^?([^\[\]|\n\\]{1,40})\\?\][ \t]{0,4}(?=\|)")
 _MAX_LABELS = 5  # of one entry
+_STOPS = (".", "!", "?", "。", "！", "？")
+_FEWEST = 3  # numbers close behind words that may be marks
 
 
 def _labels(first: str, rest: str) -> tuple[tuple[str, ...], str]:
@@ -162,17 +164,30 @@ def labels_of(references: Iterable[Reference], outline: Outline, found: Iterable
 
 
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
-    """`labels`; numbers without any sign are figures in a report whose `found` lines cite more often in other ways."""
+    """`labels`, with how numbers without any sign may stand in a report of `found` lines.
+
+    They are figures if the report cites more often in other ways; close behind words they are marks only where a third
+    of the list's numbers stand so.
+    """
     if not labels.bare:
         return labels
-    plain = others = 0
+    labels = labels._replace(glued=True)
+    plain = others = close = 0
+    glued = set[str]()
     for line in found:
+        before: str | Mark = ""
         for piece in pieces(line.text, labels) if line.kind in ("prose", "item") else ():
             if isinstance(piece, Mark):
                 is_plain = not piece.url and piece.raw.strip().isdecimal()
-                plain += is_plain
-                others += not is_plain and bool(piece.url or piece.labels)  # a picture is none
-    return labels._replace(plain=plain >= others)
+                if is_plain and piece.raw[0] != " " and not str(before).endswith(_STOPS):
+                    glued.update(piece.labels)
+                    close += 1
+                else:
+                    plain += is_plain
+                    others += not is_plain and bool(piece.url or piece.labels)  # a picture is none
+            before = piece
+    is_glued = len(glued) >= _FEWEST and 3 * len(glued) >= sum(map(str.isdecimal, labels.bare))
+    return labels._replace(plain=plain + is_glued * close >= others, glued=is_glued)
 
 
 def number_of(name: str, place: int) -> int:
@@ -263,6 +278,10 @@ class Sources:
                     reference = self._below(name, line)
                     found.setdefault(self._key(reference.url), (reference.index, reference.url))
         return found
+
+    def lists(self, url: str) -> bool:
+        """Whether an entry of a reference list leads to `url`."""
+        return self._key(url) in self._listed
 
     def _key(self, url: str) -> str:
         """`url_key` of a reference, which many marks may point to."""
@@ -439,7 +458,9 @@ class _Body:
 
     def __init__(self, sources: Sources, all_sentences: bool, linked: bool) -> None:
         self.passages: list[Passage] = []
-        self.listed: list[Reference] = []  # rows of tables that list addresses
+        self.listed: list[
+            Reference
+        ] = []  # what names a source and states nothing of it, outside reference lists
         self._linked = linked
         self.complete = True
         self._sources = sources
@@ -481,6 +502,7 @@ class _Body:
             self._end_table()
             self._flush()
             self._leave(_OUTSIDE)
+            self._leave_section()
         self._close()
 
     def _line(self, line: Line, number: int, ruled: bool) -> None:
@@ -520,10 +542,11 @@ class _Body:
 
     def _begin_section(self, text: str, number: int) -> None:
         self._leave(_OUTSIDE)
+        self._leave_section()
         self._close()
         heading = marked(text, self._sources.labels)
         self._lead = heading.fact.lstrip("0123456789.、 ")
-        self._section = self._bare = None
+        self._bare = None
         sources = self._sources.counted(heading.marks, number) if heading.marks else {}
         if not sources:
             self._bare = _Titled(heading.title, {}, _SECTION)
@@ -544,13 +567,30 @@ class _Body:
         """End the titles above an item of `depth`. What is stated below one has used its sources, or else it has."""
         while self._titled and self._titled[-1].depth >= depth:
             ended = self._titled.pop()
-            if ended.used or ended.own is None or not ended.own.states():
+            if ended.used:
+                continue
+            if ended.own is None or not ended.own.states():
+                self._list((ended.title, url) for _, url in ended.sources.values())
                 continue
             if ended.own is not self._last():
                 self._fresh = True
                 self._state(ended.own, {})
                 self._fresh = True
             self._add_sources(ended.own, "", ended.sources)
+
+    def _leave_section(self) -> None:
+        """End a heading that is a source."""
+        if self._section is not None and not self._section.used:
+            self._list((self._section.title, url) for _, url in self._section.sources.values())
+        self._section = None
+
+    def _list(self, found: Iterable[tuple[str, str]]) -> None:
+        """Keep titles and addresses of sources that nothing states anything of."""
+        for title, url in found:
+            if len(self.listed) < MAX_REFERENCES and not self._sources.lists(url):
+                place = len(self.listed) + 1
+                name = title[:_MAX_MARK] or str(place)
+                self.listed.append(Reference(name, place, title, url, self._began))
 
     def _may_head(self) -> bool:
         """Whether the paragraph may be a title or a lead-in of a list behind a blank line."""
@@ -625,10 +665,9 @@ class _Body:
             if not sources:
                 return
             if self._item and sentence.links and not follows:
-                self._attach_below(sentence.raw, sources)
-                return
-            if self._fresh and (self._bare is None or all(mark.url for mark in sentence.marks)):
-                self._attach(sentence.raw, sources, self._depth)
+                self._attach_below(sentence, sources)
+            elif self._fresh and (self._bare is None or all(mark.url for mark in sentence.marks)):
+                self._attach(sentence, sources, self._depth)
             else:
                 self._add_sources(self._last(), sentence.raw, sources)
             return
@@ -664,10 +703,10 @@ class _Body:
         inside = self._kind == "item" and (line.kind == "item" or line.raw[:1].isspace())
         depth = _depth(line.raw, line.kind == "item") if inside else _OUTSIDE
         if sources:
-            self._attach(found.raw, sources, depth)
+            self._attach(found, sources, depth)
         self._fresh = True
 
-    def _attach(self, raw: str, sources: dict[str, tuple[int, str]], depth: int) -> None:
+    def _attach(self, found: Marked, sources: dict[str, tuple[int, str]], depth: int) -> None:
         """Give `sources` that stand on a line of their own, at `depth`, to what they are the sources of."""
         if self._bare is not None:
             self._head_with(self._bare, sources)
@@ -678,16 +717,20 @@ class _Body:
             last = self._last()
             self._group = group or ([last] if last else [])
             self._group_depth, self._group_keys = depth, set()
+        if not self._group:
+            self._list((mark.title, mark.url) for mark in found.marks if mark.url)
         new = {key: source for key, source in sources.items() if key not in self._group_keys}
         self._group_keys.update(new)
         for statement in self._group if new else ():
-            self._add_sources(statement, raw[:MAX_FACT], new)
+            self._add_sources(statement, found.raw[:MAX_FACT], new)
 
-    def _attach_below(self, raw: str, sources: dict[str, tuple[int, str]]) -> None:
+    def _attach_below(self, found: Marked, sources: dict[str, tuple[int, str]]) -> None:
         """Give the `sources` of an item that is nothing but links to the statement whose item it stands in."""
         above = self._last() if self._kind == "item" and self._bare is None else None
         if above is not None and above.depth < self._depth and not above.fact.endswith((":", "：")):
-            self._attach(raw, sources, self._depth)
+            self._attach(found, sources, self._depth)
+        else:
+            self._list((mark.title, mark.url) for mark in found.marks if mark.url)
 
     def _last(self) -> _Statement | None:
         """The statement read last in this block."""
@@ -786,8 +829,7 @@ class _Body:
             if not sources:
                 continue
             if alone and _holds_address(cell):
-                place = len(self.listed) + 1
-                self.listed += [Reference(str(place), place, "", url, number) for _, url in sources.values()]
+                self._list((mark.title, mark.url) for mark in marks[i])
                 continue
             of_row = i == name or not cell.fact or (i < len(self._header) and _names_column(self._header[i]))
             fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"[:MAX_FACT]

@@ -10,6 +10,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, NamedTuple
 
 Kind = Literal["blank", "heading", "item", "row", "ruler", "prose", "code", "reference", "source"]
@@ -25,7 +26,10 @@ _ROW_RULE = frozenset("|:-+ \t")
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _PIECE = 10_000  # of a text, whose lines are held at once
 _TEXT_FENCES = ("markdown", "md", "text")
-_FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+-]*)")
+_FENCE = re.compile(r"[ \t]{0,12}(```+|~~~+)[ \t]*([\w+-]*)")
+_MAX_FRONT = 200  # lines
+_FIELD = re.compile(r"[\w.-]{1,60}[ \t]{0,4}[:=](?=\s|$)")
+_FIELD_LINE = re.compile(rf"{_FIELD.pattern}|[ \t]|[-#\]}}]|$")
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,5}")
 # Written out, without regard to case: that is searched twice as fast.
 ADDRESS = re.compile(
@@ -155,13 +159,34 @@ def code_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def scan(text: str) -> Iterator[Line]:
-    """The lines of `text`, in order; what is in a reference list is not told."""
+    """The lines of `text`, in order; what is in a reference list is not told.
+
+    Fields in front of the report state nothing; those with an address name a source.
+    """
+    front = _front_lines(text)
     code = code_spans(text)
     start, end = next(code, NOWHERE)
     for number, raw in enumerate(raw_lines(text)):
         if number > end:
             start, end = next(code, NOWHERE)
-        yield Line("code", raw, raw) if start <= number <= end else _line(raw)
+        if number < front:
+            yield Line("source" if ADDRESS.search(raw) else "code", raw, raw)
+        else:
+            yield Line("code", raw, raw) if start <= number <= end else _line(raw)
+
+
+def _front_lines(text: str) -> int:
+    """How many lines of fields a report begins with, the rulers around them included."""
+    if not text.startswith(("---", "+++")):
+        return 0
+    first, *others = islice(raw_lines(text), _MAX_FRONT)
+    ruler = first.rstrip()
+    for number, raw in enumerate(others, 1):
+        if raw.rstrip() in (ruler, "...") and number > 1:
+            return number + 1
+        if ruler not in ("---", "+++") or not (_FIELD_LINE if number > 1 else _FIELD).match(raw):
+            break
+    return 0
 
 
 def _circled(sign: str) -> str:
