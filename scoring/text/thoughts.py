@@ -45,9 +45,10 @@ RESULTS = (
 )
 """The tags of what tools return."""
 _CLOSED = {closing.lower(): opening.lower() for opening, closing in TOKENS}
+# Each alternative begins with its first character, so that a search stops at no other.
 _TAG = re.compile(
     rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *CALLS, *RESULTS))})>"
-    rf"|(?P<token>{'|'.join(re.escape(token) for pair in TOKENS for token in pair)})",
+    rf"|{'|'.join(re.escape(token) for pair in TOKENS for token in pair)}",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
@@ -70,7 +71,7 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
         if opened and closes and name == opened:
             aside.append(text[begin : tag.end()])
             opened, at = "", tag.end()
-        elif not opened and closes and (tag["token"] or name in THOUGHTS) and not aside:
+        elif not opened and closes and (not tag["name"] or name in THOUGHTS) and not aside:
             aside.append(text[: tag.end()])
             at = tag.end()
         elif not opened and not closes and _begins_line(text, tag.start()):
@@ -85,9 +86,9 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _said(tag: re.Match[str]) -> tuple[str, bool]:
     """What a tag or token opens or closes, and whether it closes."""
-    if not tag["token"]:
+    if tag["name"]:
         return tag["name"].lower(), bool(tag["slash"])
-    token = tag["token"].lower()
+    token = tag.group().lower()
     return _CLOSED.get(token, token), token in _CLOSED
 
 
