@@ -7,6 +7,7 @@ as URLs or as objects (`url_citation` annotations, Perplexity's `citations` and 
 """
 
 import itertools
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +27,7 @@ _MARKER = ("marker", "citation_number", "number", "label", "ref", "id", "index")
 _END = ("position", "end_index", "endIndex")
 _NESTED = ("url_citation", "web", "source")
 _TEXTS = ("text", "output_text")
-_SIGNS = tuple(f'"{name}"'.encode() for name in (*_LISTS, "output", "choices", "candidates", "content"))
+_SIGN = re.compile(f'"(?:{"|".join((*_LISTS, "output", "choices", "candidates", "content"))})"'.encode())
 _OWN = {"url", "title", "marker", "position"}  # as a file of reports is documented
 _MARKER_CHARS = 40
 
@@ -35,7 +36,7 @@ _Found = dict[str, Any]
 
 def may_hand_over(raw: bytes) -> bool:
     """Whether a row may hold what `hand_over` reads."""
-    return any(sign in raw for sign in _SIGNS)
+    return _SIGN.search(raw) is not None
 
 
 def hand_over(row: Raws, text: str, citations: str, others: tuple[str, ...]) -> None:

@@ -79,23 +79,25 @@ def _stored(line: Evidence) -> StoredLine:
 def read_card(text: bytes | str | memoryview) -> Scorecard:
     """A stored scorecard of any version. Raises msgspec.DecodeError."""
     card = _decoder.decode(text)
-    lines = tuple([_read(card.protocol, line) for line in card.evidence])
-    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": lines})
-
-
-def _read(protocol: str, line: StoredLine) -> Evidence:
-    return Evidence(
-        what=line.what,
-        outcome=_outcome(protocol, line),
-        judgment=line.judgment,
-        url=line.url,
-        reason=line.reason,
-        id=line.id,
-        value=line.value,
-        quote=line.quote,
-        note=line.note,
-        worst=line.worst,
-    )
+    protocol = card.protocol
+    lines = [
+        Evidence(
+            what=line.what,
+            outcome=_outcome(protocol, line)
+            if line.kind is None or isinstance(line.outcome, Outcome)
+            else Outcome(line.kind, line.points, line.most, line.reference, line.outcome),
+            judgment=line.judgment,
+            url=line.url,
+            reason=line.reason,
+            id=line.id,
+            value=line.value,
+            quote=line.quote,
+            note=line.note,
+            worst=line.worst,
+        )
+        for line in card.evidence
+    ]
+    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": tuple(lines)})
 
 
 def read_counts(text: str) -> dict[str, int]:
