@@ -19,6 +19,7 @@ REPEATED = {
     "engine/store/place:Place.open": "a part is opened to see what it replaces, then to be read",
     "scoring/deepresearch_bench/race:Race._named": "a metric is named where it is described, and where it is scored",
     "scoring/text/citation_marks:compatible": "each sign of integrity reads a text in Unicode's compatibility form",
+    "scoring/text/screen:Screen.possible": "a text is screened as it stands, without disguise, and by its sentences",
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
     "engine/store/place:Place._opened": "so is its file",
     "engine/store/place:StoredFile.__init__": "as before",
