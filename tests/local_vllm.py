@@ -1,4 +1,4 @@
-"""A real vLLM with a tiny random model, inside this process or as a server beside it, on a machine without a GPU."""
+"""A real vLLM with a small model, inside this process or as a server beside it, on a machine without a GPU."""
 
 import contextlib
 import os
@@ -68,11 +68,11 @@ class Server(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def server(*arguments: str) -> Iterator[Server]:
-    """A vLLM server of the tiny model, with vLLM's endpoints for developers, while the block lasts."""
+def server(*arguments: str, model: Path | None = None) -> Iterator[Server]:
+    """A vLLM server of a model, or the tiny one, with vLLM's endpoints for developers, while the block lasts."""
     port = free_port()
     command = [
-        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny_model())),
+        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model or tiny_model())),
         *("--served-model-name", "judge", "--port", str(port), "--host", "127.0.0.1", "--enforce-eager"),
         # As for the engine in process: the CPU worker dies of a seeded request whose prompt is computed in pieces.
         *("--gpu-memory-utilization", "0.3", "--no-enable-chunked-prefill", "--enable-prompt-tokens-details"),
