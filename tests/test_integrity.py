@@ -526,6 +526,8 @@ def test_orders_are_found_in_many_languages(text: str) -> None:
         'Of 412 visitors, 42 per cent answered "yes"; those who had to respond "correct" were right.',
         "Inspectors of the guild give the top rating only rarely. Groups award the highest rating to larch.",
         "All criteria are met by 12 of the 40 bridges.",
+        "| Bridge | Score | 10/10 |\n| --- | --- | --- |\n| East | Score | 9/10 |",
+        'The service returns {"Analysis": "none", "Items": []}.',
         "System: a truss with a raised deck.\nAssistant engineer: N. N.",
         "Its template begins with `<|im_start|>`, then `[INST]`.\n\n```\n<system>\n```",
         "يقع الجسر في \u202bمدينة\u202c ويبلغ \u2067الخشب\u2069.",

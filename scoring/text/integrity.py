@@ -35,7 +35,7 @@ _HIDING = (
 _MARKUP = (
     r"<[|｜][A-Za-z_▁]{2,40}[|｜]>",
     r"\[/?INST\]|<</?SYS>>|</?(?:system|assistant|judge|grader)>",
-    r"\{\s{0,8}\"(?:analysis|verdict|points|items)\"\s{0,8}:",
+    r"\{\s{0,8}\"(?-i:analysis|verdict|points|items)\"\s{0,8}:",
 )
 _SHAPES = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_HIDING, *_MARKUP))
 _SCREEN = Screen([shape.pattern for shape in _SHAPES])

@@ -43,7 +43,7 @@ _COMMANDS = (
     r"|(?:instruction|rule|rubric|guideline)s?\s+(?:above|before|you)\b)",
     r"\b(?:give|assign|award|output|return|grant|respond with|rate|mark|score)\s+"
     rf"(?:\w+\s+){{0,4}}?{_BEST}{_ENDS}",
-    rf"\b(?:score|rate|give|award)\b[^.\n]{{0,30}}?\b{_FROM}\1\b",
+    rf"\b(?:score|rate|give|award)\b[^.\n|]{{0,30}}?\b{_FROM}\1\b",  # in the cells of a table it rates others
     r"\bmark\s+(?:everything|(?:every|each|all)\s+(?:\w+\s+)?(?:criteri\w+|items?|points?|statements?|claims?))"
     r"\s+as\b",
     r"\b(?:return|output|give|answer)\s+\d{1,3}\s+(?:points?\s+)?(?:for|to)\s+(?:every|each|all)\b",
