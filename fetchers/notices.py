@@ -284,7 +284,7 @@ _LONGEST_NAME = 120
 # Characters of a name beside the phrase: "Sorry", "404".
 _BESIDE = 12
 # Words of one who tells of a notice.
-_TOLD = re.compile(r"\b(?:i|my|me|how to)\b", re.I)
+_TOLD = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Hh]ow to)\b")
 _MOSTLY = 0.5
 # Names that no script or form needs to go with.
 _FIRM = re.compile(
@@ -300,6 +300,7 @@ _OF_NOTICES = re.compile(
     r"https?://\S+|\berror \d{3,4}\b|\w+/\d[\d.]*|\bv(?:ersion )?v?\d[\d.]*|\bport \d+|©\s*\d{4}"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[45]\d\d\b|\d{4}-\d\d-\d\d[T ]?[\d:.,]*"
     r"|\b\d{1,2}:\d\d(?::\d\d)?\b"
+    r"|\b\w{0,40}[a-z]\d{1,40}[a-z][\w-]{0,40}"
     r"|(?:#|\b(?:id|ref|reference|ray|incident)\b)\D{0,20}[\w.:-]+|\b\d{1,2} (?:seconds?|minutes?"
     r"|sekunden|minuten|secondes)\b",
     re.I,
@@ -354,11 +355,15 @@ def _says(kind: _Kind, sentence: str) -> str:
     return sentence if found is not None and not _TOLD.search(sentence) else ""
 
 
+def parts(title: str) -> list[str]:
+    """A title, and its parts: names of pages, sections, sites."""
+    whole = title[:_LONGEST_NAME]
+    return [part.strip(_OUTER) for part in (whole, *_PARTS.split(whole))]
+
+
 def _name(kind: _Kind, title: str) -> str:
     """The part of `title` that is such a phrase and hardly anything else."""
-    whole = title[:_LONGEST_NAME]
-    for part in (whole, *_PARTS.split(whole)):
-        said = part.strip(_OUTER)
+    for said in parts(title):
         if _TOLD.search(said):
             continue
         if kind.names.fullmatch(said):

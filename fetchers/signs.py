@@ -15,6 +15,7 @@ from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.notices import MOST, has_figures, is_plea, notice, without_pleas
 from adjudge.fetchers.page import PageReason
 from adjudge.fetchers.process import Extraction, State
+from adjudge.fetchers.stand_ins import stand_in
 
 REASONS: dict[str, PageReason] = {
     "wall": "page_barred",
@@ -161,6 +162,8 @@ def _state(found: Extraction, source: str, shape: _Shape | None) -> tuple[State,
             return "teaser", "only the beginning is shown to those who do not pay"
         if _is_shell(text, shape):
             return "empty", "its text needs a browser"
+        if placed := stand_in(found.title, shape.heading, text, shape.shown, source):
+            return placed
     if not any(map(str.isalnum, text)):
         return "empty", "no text in it"
     return "content", ""
@@ -188,7 +191,12 @@ def _is_shell(text: str, shape: _Shape) -> bool:
     if not shape.scripts or len(text) > _HARDLY_ANY or (len(text) >= _TWO_SENTENCES and not is_plea(text)):
         return False
     shown = without_pleas(shape.shown)
-    return len(shown) < _A_WORD and not any(map(str.isdigit, shown))
+    return _width(shown) < _A_WORD and not any(map(str.isdigit, shown))
+
+
+def _width(text: str) -> int:
+    """Letters of `text`, of which a Chinese, Japanese or Korean one says as much as three others."""
+    return sum(3 if letter > "\u2e7f" else 1 for letter in text)
 
 
 def _shape(source: str) -> _Shape:
@@ -198,8 +206,8 @@ def _shape(source: str) -> _Shape:
     refresh, in_noscript = _refresh(page)
     scripts = page.css_first("script") is not None
     passable = scripts or bool(refresh) or page.css_first("form, noscript") is not None
-    box = page.css_first(_BOXES) is not None
-    password = page.css_first("input[type=password]") is not None
+    box = page.css_first(_BOXES) is not None and page.css_first("textarea") is None
+    password = _asks_for_password(page, heading)
     names = _SOLD_PART.findall(source)[:9]
     sold = sum(len(node.text(strip=True)) for name in names for node in page.css(name)) if names else None
     title = " ".join(heading.text(separator=" ").split()) if heading is not None else ""
@@ -233,6 +241,13 @@ def _shape(source: str) -> _Shape:
         onward,
         on_the_way and bool(stub),
     )
+
+
+def _asks_for_password(page: LexborHTMLParser, heading: LexborNode | None) -> bool:
+    """Whether a field for a password stands under the page's heading. One above it belongs to every page of a site."""
+    field = "input[type=password]"
+    found = page.css(f"{field}, {heading.tag}" if heading is not None else field)
+    return any(node.tag == "input" for node in found[0 if heading is None else 1 :])
 
 
 def _text(page: LexborHTMLParser) -> str:
