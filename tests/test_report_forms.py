@@ -148,6 +148,24 @@ def test_item_of_sources_is_that_of_the_paragraph_above(below: str, found: int) 
     assert len(parse(f"It rained. It snowed.\n\n{below}\n\nIt was cold.\n").triplets) == found
 
 
+@pytest.mark.parametrize(
+    ("item", "facts"),
+    [
+        (f"- **Product URL**: [Oat mill]({MILL}).", ["It rained."]),
+        (f"- Forum links: [Oats]({MILL}), <{MILL}>", ["It rained."]),
+        (f"- Forum link: the mill grinds oats [Oats]({MILL})", ["Forum link: the mill grinds oats [Oats]"]),
+        (f"- The mill grinds oats: [Oats]({MILL})", ["The mill grinds oats: [Oats]"]),
+    ],
+)
+def test_item_that_only_names_an_address_states_nothing(item: str, facts: list[str]) -> None:
+    assert [triplet.fact for triplet in parse(f"It rained.\n\n{item}\n\nIt was cold.\n").triplets] == facts
+
+
+def test_row_says_what_it_is_about_where_its_name_is_a_link() -> None:
+    table = f"| # | Mill | Price | Source |\n|---|---|---|---|\n| 1 | [Oat mill]({MILL}) | $3 | [Book]({WEIGHTS}) |\n"
+    assert {triplet.fact for triplet in parse(table).triplets} == {"#: 1; Mill: [Oat mill]; Price: $3"}
+
+
 _FIGURES = (
     "A box of pods costs $22.56. 24 K-Cups come in it. The miller sold 30 percent (2021). 2 Sacks were left."
 )

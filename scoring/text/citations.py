@@ -822,7 +822,11 @@ class _Body:
         said = [cell.raw if cell.marks and not marks[i] else cell.fact for i, cell in enumerate(cells)]
         named = [f"{headers[i]}: {one}" if headers[i] else one for i, one in enumerate(said)]
         name = next((i for i, cell in enumerate(cells) if cell.states_a_name), 0)
-        whole = "; ".join(text for i, text in enumerate(named) if said[i] and not marks[i])[:MAX_FACT]
+        whole = "; ".join(
+            text
+            for i, text in enumerate(named)
+            if said[i] and (not marks[i] or (i == name and cells[i].links and not _names_column(headers[i])))
+        )[:MAX_FACT]
         cited = alone
         for i, cell in enumerate(cells):
             sources = self._sources.counted(marks[i], number)

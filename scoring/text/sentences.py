@@ -204,7 +204,9 @@ def marked(text: str, labels: Labels) -> Marked:
     return Marked("".join(template), marks)
 
 
-_ADDRESS_NAMES = frozenset("link url urls via doi web website webpage site href 链接 網址 网址 地址".split())
+_ADDRESS_NAMES = frozenset(
+    "link links url urls via doi web website webpage site href 链接 網址 网址 地址".split()
+)
 _RESOURCE_NAMES = frozenset(["resource", "resources", "资源", "資源"])
 # Links and addresses alone; what else stands behind "Resources:" are means rather than sources.
 _ONLY_LINKS = re.compile(
@@ -227,9 +229,10 @@ def names_sources(text: str) -> bool:
     name = _BEFORE_NAME.sub("", name).rstrip(" \t*_)").casefold()
     if not colon or not name or name.startswith(_NO_SOURCES):
         return False
-    if name in _RESOURCE_NAMES:
-        return _ONLY_LINKS.fullmatch(text, behind) is not None
-    return name in _ADDRESS_NAMES or strength(name) >= LIKELY
+    if name in _ADDRESS_NAMES or strength(name) >= LIKELY:
+        return True
+    addresses = name in _RESOURCE_NAMES or name.rpartition(" ")[2] in _ADDRESS_NAMES  # "Product link: ..."
+    return addresses and _ONLY_LINKS.fullmatch(text, behind) is not None
 
 
 def tidy(text: str) -> str:
