@@ -44,6 +44,68 @@ FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
         {"wren/kite.md": TEXT, "robin/kite.txt": TEXT, "wren/README.md": "About wren"},
         {("wren", "kite", 0), ("robin", "kite", 0)},
     ),
+    "a folder for each report": (
+        {
+            "wren/kite/report.md": TEXT,
+            "wren/kite/notes.md": "Look at kites.",
+            "wren/boat/report.md": TEXT,
+            "robin/kite/report.md": TEXT,
+        },
+        {("wren", "kite", 0), ("wren", "boat", 0), ("robin", "kite", 0)},
+    ),
+    "a folder for each topic": (
+        {
+            f"{topic}/{name}": TEXT
+            for topic in ("kite_20251213", "boat_20251214")
+            for name in ("final_report.md", "plan.md", "index.html")
+        }
+        | {"mill_20251215/plan.md": "A run that failed."},
+        {("HERE", "kite_20251213", 0), ("HERE", "boat_20251214", 0)},
+    ),
+    "questions beside the reports of several systems": (
+        {
+            "q1/prompt.txt": KITE,
+            "q1/wren.md": TEXT,
+            "q1/robin.md": TEXT,
+            "q2/prompt.txt": BOAT,
+            "q2/wren.md": TEXT,
+        },
+        {("wren", "q1", 0), ("robin", "q1", 0), ("wren", "q2", 0)},
+    ),
+    "a folder of questions": (
+        {
+            "prompts/kite.txt": KITE,
+            "wren/kite.md": TEXT,
+            "robin/kite/report.md": TEXT,
+            "tern/kite/report.md": TEXT,
+        },
+        {("wren", "kite", 0), ("robin", "kite", 0), ("tern", "kite", 0)},
+    ),
+    "tasks above systems": (
+        {
+            "tasks.jsonl": lines({"id": "q1", "prompt": KITE}, {"id": "q2", "prompt": BOAT}),
+            "out/q1/wren/report.md": TEXT,
+            "out/q1/robin/report.md": TEXT,
+            "out/q2/wren/report.md": TEXT,
+        },
+        {("wren", "q1", 0), ("robin", "q1", 0), ("wren", "q2", 0)},
+    ),
+    "one report in several forms": (
+        {
+            "wren/kite.md": TEXT,
+            "wren/kite.html": "<p>Kite",
+            "robin/kite.html": f"<p>{TEXT.replace(chr(10), '<p>')}",
+        },
+        {("wren", "kite", 0), ("robin", "kite", 0)},
+    ),
+    "a report called so among others": (
+        {"kite.md": TEXT, "report.md": TEXT, "boat.md": TEXT},
+        {("HERE", "kite", 0), ("HERE", "report", 0), ("HERE", "boat", 0)},
+    ),
+    "questions alone in a folder of reports": (
+        {"questions/kite.md": TEXT, "questions/boat.md": TEXT},
+        {("questions", "kite", 0), ("questions", "boat", 0)},
+    ),
     "samples by number": (
         {
             "wren/7-1.md": TEXT,
@@ -117,6 +179,14 @@ def test_folders_of_people_are_read(tmp_path: Path, name: str) -> None:
     assert loaded(place) == due
     assert found.protocols == ("fact",)
     assert {path: (place / path).read_text() for path in files} == files
+
+
+def test_questions_in_documents_are_asked(tmp_path: Path) -> None:
+    put(tmp_path, {"q1/prompt.txt": KITE, "q1/wren.md": TEXT, "prompts/boat.md": BOAT, "robin/boat.md": TEXT})
+    found = found_in(tmp_path)
+    assert {task.id: task.prompt for task in found.made} == {"q1": KITE, "boat": BOAT}
+    assert not found.unasked
+    assert not found.aside
 
 
 def test_archives_are_looked_into(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Which column of a file of reports is which field: as `fields:` says, as the layout says, or by its usual names."""
 
+import itertools
 import re
 from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import msgspec
@@ -12,7 +14,16 @@ from adjudge.engine.formats.records import Raws, Record
 from adjudge.engine.formats.responses import hand_over, may_hand_over
 from adjudge.scoring.contract.case import Task
 
-__all__ = ["TASKS_COLUMNS", "Columns", "Prompts", "question_in", "renamed", "report_in"]
+__all__ = [
+    "TASKS_COLUMNS",
+    "Columns",
+    "Prompts",
+    "is_usual",
+    "place_of",
+    "question_in",
+    "renamed",
+    "report_in",
+]
 
 K = TypeVar("K")
 
@@ -57,6 +68,7 @@ _TEXT = (
     "prediction",
     "completion",
 )
+_USUAL = re.compile(rf"(?i)(?:{'|'.join(_TEXT)})s?")
 _SYSTEM = ("model", "model_name", "system_name", "agent")
 _PROMPT = ("prompt", "question", "query", "task")
 TASKS_COLUMNS = {
@@ -73,7 +85,7 @@ class Columns(Generic[K]):
     """Reads the rows of a file as `kind`, a struct whose attributes are fields and are encoded under columns' names.
 
     A row without a task is that of the task with its prompt, or that its file is named after; one without a system is
-    that of the system which its file is named after, or where the file is one report, its folder.
+    that of the system which its file is named after. Where the file is one report, its path names both (`place_of`).
     """
 
     def __init__(self, kind: type[K], file: InputFile, tasks: Prompts) -> None:
@@ -120,7 +132,7 @@ class Columns(Generic[K]):
             self._guess("text", row, [name for name in _TEXT if _is_text(row.get(name))])
         if "task_id" in self._required:
             self._find_task(row, record)
-        system = given or (self._file.stem if record.line else self._file.folder)
+        system = given or (self._file.stem if record.line else self._path[1])
         if "system" in self._required and self._columns["system"] not in row:
             models = [name for name in _SYSTEM if _is_text(row.get(name))]
             if len(models) == 1:
@@ -172,7 +184,7 @@ class Columns(Generic[K]):
                 if prompts[0] != "prompt":
                     self._file.guessed["prompt"] = prompts[0]
             elif not record.line:
-                task, sample = self._named_after()
+                task, _, sample = self._path
                 row[column] = _raw(task)
                 if "sample" in self._columns:
                     row.setdefault(self._columns["sample"], _raw(sample))
@@ -183,16 +195,38 @@ class Columns(Generic[K]):
     def _asked(self, raw: msgspec.Raw | None) -> list[str]:
         return self._tasks.of(msgspec.json.decode(raw, type=str)) if raw is not None and _is_text(raw) else []
 
-    def _named_after(self) -> tuple[str, int]:
-        """The task and sample that the file's name says: `ID`, `ID-K`, `idx-ID` or `qid_ID_report`."""
-        stem = self._file.stem
-        bare = stem.removeprefix("idx-").removeprefix("qid_").removesuffix("_report")
-        for name in (stem, bare):
-            if name in self._tasks:
-                return name, 0
-            if (numbered := _SAMPLE.fullmatch(name)) is not None and numbered[1] in self._tasks:
-                return numbered[1], int(numbered[2])
-        return bare, 0
+    @cached_property
+    def _path(self) -> tuple[str, str, int]:
+        return place_of(self._file, self._tasks)
+
+
+def place_of(file: InputFile, tasks: Container[str]) -> tuple[str, str, int]:
+    """The task, system and sample that the path of a report says.
+
+    That is `SYSTEM/TASK.md`, or `TASK/SYSTEM.md` where only the folder is a task. A file that is only called a
+    report is `SYSTEM/TASK/report.md` or `TASK/SYSTEM/report.md`. A task may be written `ID`, `ID-K`, `idx-ID` or
+    `qid_ID_report`.
+    """
+    above = [*itertools.islice(file.folders, 2), "", ""]
+    pairs = [(file.stem, above[0]), (above[0], above[1] if is_usual(file.stem) else file.stem)]
+    if is_usual(file.stem):
+        pairs.append((above[1], above[0]))
+    for name, system in pairs:
+        for task in (name, _bare(name)):
+            if task in tasks:
+                return task, system, 0
+            if (numbered := _SAMPLE.fullmatch(task)) is not None and numbered[1] in tasks:
+                return numbered[1], system, int(numbered[2])
+    return _bare(file.stem), above[0], 0
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("idx-").removeprefix("qid_").removesuffix("_report")
+
+
+def is_usual(stem: str) -> bool:
+    """Whether a file's name says only that it is a report: `report.md`, `final-report.html`."""
+    return _USUAL.fullmatch(re.sub(r"[ -]", "_", stem)) is not None
 
 
 def report_in(row: Raws) -> str:

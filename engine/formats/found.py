@@ -8,7 +8,7 @@ import glob
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats.columns import TASKS_COLUMNS, question_in, report_in
+from adjudge.engine.formats.columns import TASKS_COLUMNS, is_usual, place_of, question_in, report_in
 from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks, quietly
 from adjudge.engine.formats.input_files import (
     DOCUMENTS,
@@ -30,6 +30,7 @@ from adjudge.engine.formats.input_files import (
 from adjudge.engine.formats.own import language_of
 from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
+from adjudge.engine.formats.report_documents import read_report
 from adjudge.judges.plural import listed
 from adjudge.scoring.contract.case import Task
 
@@ -45,6 +46,15 @@ _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
 _SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _LONG = 200  # characters: a text of so many is no name
 _YAML_BYTES = 2_000_000
+_FORMS = (
+    ".md",
+    ".markdown",
+    ".docx",
+    ".html",
+    ".htm",
+    ".pdf",
+    ".txt",
+)  # the one that keeps most of a report first
 _DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
 
 
@@ -136,6 +146,9 @@ def _own(folder: Path) -> FoundFolder:
     kinds = {str(file): _kind(file) for file in files}
     tasks = [file for file in files if kinds[str(file)] == "tasks"]
     reports = [file for file in files if kinds[str(file)] == "reports"]
+    questions = set() if tasks else _asking(reports)
+    doubles = _doubles([file for file in reports if file not in questions])
+    reports = [file for file in reports if file not in questions | doubles]
     named = [file for file in tasks if _ASKING.match(file.stem)]
     if len(named) == 1:
         tasks = named
@@ -150,8 +163,8 @@ def _own(folder: Path) -> FoundFolder:
             "table (.jsonl, .json, .csv, .tsv, .parquet) with its text in a column such as `text` or `report`"
         )
     criteria = [file for file in files if kinds[str(file)] == "criteria"] or list(_yaml_criteria(folder))
-    made, unasked = ((), 0) if tasks else _tasks_of(reports)
-    aside = [file for file in files if kinds[str(file)] == ""]
+    made, unasked = ((), 0) if tasks else _tasks_of(reports, questions)
+    aside = [file for file in files if kinds[str(file)] == "" or file in doubles]
     return FoundFolder(
         tasks=_name(folder, tasks[0]) if tasks else "",
         reports=tuple(_entries(folder, reports)),
@@ -161,6 +174,36 @@ def _own(folder: Path) -> FoundFolder:
         made=made,
         unasked=unasked,
     )
+
+
+def _asking(files: list[InputFile]) -> set[InputFile]:
+    """The documents that are questions of reports: `TASK/prompt.txt` beside them, or `prompts/TASK.txt`."""
+    documents = [file for file in files if file.suffix in DOCUMENTS]
+    beside = Counter(file.place for file in files)
+    found = {
+        file
+        for file in documents
+        if (_ASKING.fullmatch(file.stem) and beside[file.place] > 1) or _ASKING.fullmatch(next(file.folders))
+    }
+    return found if len(found) < len(files) else set()
+
+
+def _doubles(files: list[InputFile]) -> set[InputFile]:
+    """Documents that are not reports: other forms of one, and what lies beside a `report.md`, such as notes."""
+    documents = [file for file in files if file.suffix in DOCUMENTS]
+    forms: dict[tuple[str, str], InputFile] = {}
+    for file in sorted(documents, key=lambda one: _FORMS.index(one.suffix)):
+        forms.setdefault((file.place, file.stem), file)
+    usual = _usual(forms.values())
+    places = {file.place for file in forms.values() if file.stem in usual}
+    others = {file.stem for file in documents if file.place in places} - usual
+    return {file for file in documents if forms[file.place, file.stem] is not file or file.stem in others}
+
+
+def _usual(documents: Iterable[InputFile]) -> set[str]:
+    """The names that say only that a file is a report, where several folders have it."""
+    counts = Counter(file.stem for file in documents if is_usual(file.stem))
+    return {stem for stem, count in counts.items() if count > 1}
 
 
 def _name(folder: Path, file: InputFile) -> str:
@@ -260,6 +303,11 @@ def _entries(folder: Path, files: list[InputFile]) -> Iterator[str]:
             yield top
         else:
             loose += [one for one in chosen if one == place or place in one.parents]
+    for name in dict.fromkeys(one.name for one in loose if is_usual(one.stem)):
+        pattern = f"**/{glob.escape(name)}"
+        if set(folder.glob(pattern)) <= chosen:
+            yield pattern
+            loose = [one for one in loose if one.name != name]
     groups = defaultdict[tuple[Path, str], list[Path]](list)
     for one in sorted(loose, key=lambda path: by_number(str(path))):
         groups[one.parent, one.suffix].append(one)
@@ -282,13 +330,12 @@ def _readable(place: Path) -> set[Path]:
     }
 
 
-def _tasks_of(files: list[InputFile]) -> tuple[tuple[Task, ...], int]:
-    """The tasks of reports, by the questions and ids in their rows, else by the names of files; how many have none."""
+def _tasks_of(files: list[InputFile], asking: Iterable[InputFile]) -> tuple[tuple[Task, ...], int]:
+    """The tasks of reports, by the questions and ids in their rows, else by their paths; how many have no question."""
     unpacked = [
         one for file in files for one in (matched(Given(str(file))) if file.suffix == ".zip" else [file])
     ]
     rows = [pair for file in unpacked if file.suffix in TABLES for pair in _asked_in(file)]
-    names = _names([file for file in unpacked if file.suffix in DOCUMENTS])
     questions: dict[str, str] = {}
     ids = defaultdict[str, set[str]](set)
     for task, question in rows:
@@ -301,7 +348,11 @@ def _tasks_of(files: list[InputFile]) -> tuple[tuple[Task, ...], int]:
     else:  # the ids are those of rows
         for number, question in enumerate((one for one in ids if one), 1):
             questions[f"question-{number}"] = question
-    for name in names:
+    for file in sorted(asking, key=lambda one: by_number(str(one))):
+        with suppress(*UNREADABLE):
+            task = next(file.folders) if _ASKING.fullmatch(file.stem) else file.stem
+            questions[task] = read_report(file)
+    for name in _names([file for file in unpacked if file.suffix in DOCUMENTS], questions):
         questions.setdefault(name, "")
     made = tuple(
         Task(id=task, prompt=question or task, language=language_of(question or task))
@@ -324,9 +375,14 @@ def _asked_in(file: InputFile) -> Iterator[tuple[str, str]]:
                 yield file.stem, ""
 
 
-def _names(documents: list[InputFile]) -> list[str]:
-    """The tasks that documents are named after: `ID`, or `ID-K` where that is a sample of another that is there."""
-    stems = dict.fromkeys(file.stem for file in documents)
+def _names(documents: list[InputFile], questions: Mapping[str, str]) -> list[str]:
+    """The tasks that documents are named after: `ID`, or `ID-K` where that is a sample of another that is there.
+
+    Where several folders have a `report.md`, it is named after its folder. Those for `questions` are left out.
+    """
+    unasked = [file for file in documents if place_of(file, questions)[0] not in questions]
+    usual = _usual(unasked)
+    stems = dict.fromkeys(next(file.folders) if file.stem in usual else file.stem for file in unasked)
     matches = {stem: found[1] for stem in stems if (found := _SAMPLE.fullmatch(stem)) is not None}
     sizes = Counter(matches.values())
     samples = len(matches) == len(stems) and len(sizes) > 1 and min(sizes.values()) > 1

@@ -121,10 +121,10 @@ class InputFile:
         return self._plain.suffix.lower()
 
     @property
-    def folder(self) -> str:
-        """The name of the folder that it is in, or of the archive, without `.zip`."""
-        parent = self._named.parent
-        return parent.stem if parent == self.path.absolute() else parent.name
+    def folders(self) -> Iterator[str]:
+        """The names of the folders that it is in, the nearest first; an archive's is without `.zip`."""
+        for parent in self._named.parents:
+            yield parent.stem if self.member and parent == self.path.absolute() else parent.name
 
     @property
     def place(self) -> str:
