@@ -2,8 +2,9 @@
 
 Few pages with content have so little text and no figure in it. Of those, marks decide, each worth points: what
 templates call their elements, a status code or a host for a title, links that lead to the start page alone or nowhere,
-an order not to index the page, and words for what the web is made of. Where there is what content is made of (articles,
-tables, quotations), only a template's name decides; a description and links that lead on weigh against it.
+an order not to index the page, a script that loads it anew. Where there is what content is made of (articles, tables,
+quotations), only a template's name decides; a description and links that lead on weigh against it. What it says counts
+for nothing: a page about pages, however short, says what it says.
 """
 
 import re
@@ -64,44 +65,6 @@ _SUBSTANCE = (
     'meta[property="og:type"][content=article], meta[name^=citation_]'
 )
 _DESCRIBED = 'meta[name=description i][content], meta[property="og:description" i][content]'
-# What the web is made of, as those name it who speak of it to a reader: a page, a link, a browser, an account. The
-# last ones are of scripts that set no spaces between words, or write articles and cases before them.
-_WEB = re.compile(
-    r"""\b(?:(?:web\ ?)?(?:pages?|sites?) | links? | urls? | browsers? | servers? | cookie\w* | javascript | scripts?
-    | accounts? | passwords? | subscri\w+ | dom[aeä]+in\w* | dom[ií]n[iy]\w* | web | ip | (?:ro)?bots? | captcha | cache
-    | (?:sign|log)(?:ged)?[ -]?in | network | administrator | webmaster | ad\ ?block\w* | reload | redirect\w*
-    | (?:un)?available | removed | deleted | expired | blocked | requests? | host(?:ing)?
-    | articles? | stories | content | video | profile | listing | privacy | region | maintenance
-    | (?:web|start)?seite | artikel\w* | inhalte? | beitrag | verkn\w+ | adresse | konto | passwort | kennwort | netz\w*
-    | gelöscht | entfernt | abgelaufen | inserat | anfragen | verwijderd | borttag\w+ | fjernet | slettet | poistettu
-    | nettverk\w* | nätverk\w* | abonn\w+ | anmeld\w* | zustimm\w+ | einwillig\w+ | skripte? | wartung\w* | pagina
-    | bericht | wachtwoord | toestemming | inloggen | (?:start)?sidan | siden | forsiden | innehåll\w* | indhold\w*
-    | innhold\w* | webbläsare\w* | nettleser\w* | adressen | lösenord | kakor | adgangskode | passord | prenumer\w+
-    | saken | artikkel\w* | samtyk\w+ | informasjonskapsler
-    | liens? | contenus? | navigateur | compte | mot\ de\ passe | traceurs | accord | serveur | página | enlace
-    | contenido | dirección | navegador | ventana | janela | cuenta | contraseña | noticia | notícia | vídeo | país
-    | supprim\w+ | retir[éeaào]\w* | annonce | requêtes | eliminad\w+ | borrad\w+ | removid\w+ | anuncio | rimoss\w+
-    | mantenimiento | conteúdo | endereço | conta | senha | assin\w+ | contenuto | indirizzo | credenziali | abbon\w+
-    | accedi | articolo | artículo | artigo | articol\w* | conținut\w* | parola | manutenzione | manutenção
-    | stron\w+ | artykuł\w* | adres\w* | treś\w+ | przeglądark\w+ | konta | hasł\w+ | prywatno\w+ | automat\w*
-    | usunię\w+ | odstraněn\w+ | smaz\w+ | удал[её]н\w* | видален\w* | запрос\w*
-    | ciastecz\w+ | stránk\w+ | článe?k\w* | obsah\w* | prohlížeč\w* | heslo | stroj | sušenk\w+ | vijest
-    | страниц\w+ | сторінк\w+ | статт\w+ | стать\w+ | материал\w* | матеріал\w* | ссылк\w+ | посилан\w+ | адрес\w*
-    | браузер\w* | сайт\w* | парол\w+ | аккаунт\w* | кабинет\w* | приложени\w+ | домен\w* | куки
-    | sivu\w* | artikkeli\w* | sisältö\w* | selaim\w+ | salasana\w* | eväst\w+ | oldal\w* | cikk\w* | tartalom\w*
-    | böngésző\w* | jelszó\w* | σελίδα\w* | άρθρο\w* | σύνδεσμο\w* | περιηγητ\w+ | sayfa\w* | haber\w* | içeri[kğ]\w*
-    | tarayıcı\w* | bağlantı\w* | şifre\w* | üye\w* | çerez\w* | trang | bài\ viết | liên\ kết | trình\ duyệt
-    | silin\w+ | kaldır\w+ | törölt\w* | gỡ\ bỏ | dihapus
-    | tài\ khoản | mật\ khẩu | halaman | konten | tautan | peramban | akun | kata\ sandi)\b
-    | صفح | المقال | المحتوى | الرابط | متصفح | كلمة\ المرور | برنامج | لینک | مرورگر | חשבון | הדף | העמוד
-    | הכתבה | התוכן | הדפדפן | סיסמה | लेख | पृष्ठ | पेज | सामग्री | ब्राउज़र | บทความ | หน้า | เบราว์เซอร์ | บัญชี
-    | 页面 | 頁面 | 网页 | 網頁 | 文章 | 内容 | 內容 | 链接 | 連結 | 浏览器 | 瀏覽器 | 服务器 | 访问 | 账号 | 帳號
-    | 密码 | 密碼 | 验证 | 驗證 | 登录 | 登入 | 新聞 | 新闻 | 主题 | 主題 | 帖子 | 下架
-    | 下线 | 删除 | 刪除 | 削除 | 삭제
-    | ページ | 記事 | リンク | ブラウザ | サーバ | アクセス | 会員 | パスワード | アカウント | 掲載 | クッキー
-    | 페이지 | 기사 | 링크 | 브라우저 | 서버 | 접속 | 계정 | 비밀번호 | 자동화 | 쿠키""",
-    re.I | re.X,
-)
 _AROUND = "nav a, header a, footer a"
 _NO_LINK = re.compile(r"#|javascript:", re.I)
 _HOME = re.compile(r"(?:(?:https?:)?//[^/?#]{1,300})?/?(?:index\.\w{1,5})?|/[a-z]{2}(?:-[a-z]{2})?/?", re.I)
@@ -123,7 +86,6 @@ def stand_in(title: str, heading: str, text: str, shown: str, source: str) -> No
     if code and leads != "on":
         state = state or _OF_CODES.get(code, "failed" if code[0] == "5" else "wall")
         points, marks = points + _SURE, [*marks, f"the status {code} for a title"]
-    words = sorted({match[0].lower() for match in _WEB.finditer(shown)})
     found = (
         (2, "no link but to the start page", leads == "home"),
         (1, "no link in it", leads == "nowhere"),
@@ -132,7 +94,6 @@ def stand_in(title: str, heading: str, text: str, shown: str, source: str) -> No
         (1, "a script that loads it anew", any(_RELOADS.search(one.text()) for one in page.css("script"))),
         (1, "a wait", shown.endswith(("…", "..."))),
         (1, "a script", page.css_first("a[href]") is None and page.css_first("script") is not None),
-        (min(2, len(words)), f"words of the web ({', '.join(words)})", bool(words)),
     )
     points += sum(worth for worth, _, there in found if there)
     points -= (leads == "on") + (page.css_first(_DESCRIBED) is not None)

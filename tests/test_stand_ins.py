@@ -29,18 +29,11 @@ NOTICES = [
     ("missing", "<title>404 | Dalposten</title><h1>Beklager</h1><p>Vi har lett overalt uten hell."),
     ("failed", "<title>503 Serviço indisponível</title><h1>Volte mais tarde</h1><p>A casa está em obras."),
     ("wall", "<title>429</title><h1>Whoa</h1><p>Take a short rest and come back."),
-    # links that lead nowhere, words of the web, orders to robots, scripts that try again
-    ("empty", "<title>Lost</title><h1>You seem lost</h1><p>The network sent this story into exile.<a href=/>Home</a>"),
+    # links that lead nowhere, orders to robots, scripts that try again
     ("empty", f"<title>Hups</title>{UNINDEXED}<h1>Hups</h1><p>Täällä ei ole mitään nähtävää.{SCRIPT}"),
-    ("empty", "<title>Prywatność</title><h1>Witaj</h1>"
-     f"<p>My i nasi partnerzy chcemy zapisać ciasteczka w urządzeniu.{SCRIPT}"),
-    ("empty", f"<title>Hetkinen</title><h1>Hetkinen</h1><p>Tarkistamme, millainen selaimesi on.{SCRIPT}"),
     ("empty", "<title>Hold on</title><h1>Hold on</h1><p>Somebody is looking at you, and it takes a moment until you are"
      " let in.<script>setTimeout(() => location.reload(), 4000)</script>"),
-    ("empty", "<title>tarn.example</title><h1>tarn.example</h1><p>The owner of this domain has put nothing here."),
     ("empty", f"<title>Tal</title><div id=app>Ein wenig Geduld, die Teile werden zusammengesetzt…</div>{SCRIPT}"),
-    ("empty", "<title>Sorry</title><h1>Sorry</h1>"
-     "<p>Our stories cannot be shown in your region, where a law forbids it."),
 ]  # fmt: skip
 PAGES = [
     f"<title>Rain</title>{SCRIPT}<h1>Rain</h1><p>The rain came down on the slate roofs, and nobody heard it.",
@@ -58,6 +51,9 @@ PAGES = [
     # a field or a box that belongs to every page of its site
     "<title>Wool</title><form><input type=password></form><h1>Wool</h1><p>Soft wool of valley sheep, spun by hand.",
     "<title>Contact</title><h1>Contact</h1><p>Write to us<form><textarea></textarea><div class=h-captcha></div></form>",
+    # a page of a sentence on what the web is made of
+    "<title>Notes</title><p>The court had the profile removed from the site, and the content of its pages deleted.",
+    f"<title>Passwörter</title><p>Der Inhalt des Artikels ist, dass Konten und Passwörter gestohlen wurden.{SCRIPT}",
     # a sentence in few letters
     f"<title>橋</title>{DESCRIBED}{NAV}<h1>橋</h1><p>谷に架かる石の橋で、村の人が建てた。{SCRIPT}",
 ]
