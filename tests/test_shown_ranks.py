@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from adjudge.engine.runs.run import Run
+from adjudge.engine.statistics.placement import ranks_of
 from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Frame
@@ -133,3 +135,22 @@ def test_show_and_viewer_say_what_to_do(evaluated: tuple[Path, str]) -> None:
     page = (run / "leaderboard.html").read_text(encoding="utf-8")
     for text in (page, (run / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")):
         assert "not_submitted" in text and "add the reports or leave out the tasks" in text
+
+
+@pytest.mark.parametrize(
+    "unlike", [[0.1 + 0.2, 0.3], [(1 / 3 + 2 / 3 + 2 / 3) / 3, (1 / 3 + 1 + 1 / 3) / 3 + 2e-16]]
+)
+def test_means_that_only_rounding_tells_apart_share_a_rank(unlike: list[float]) -> None:
+    values = np.array([*unlike, 0.9, np.nan, 0.0])
+    told = np.array([[1.0, 5.0]] * 5)
+    found = ranks_of(told, values, (values, values), 0.0, ~np.isnan(values))
+    assert found.rank[:3].tolist() == [2.0, 2.0, 1.0]
+    assert found.midrank[:2].tolist() == [2.5, 2.5]
+    free = ranks_of(
+        np.full((5, 2), np.nan),
+        values,
+        (values, np.where(values > 0.8, np.inf, values)),
+        0.0,
+        ~np.isnan(values),
+    )
+    assert free.span[:3].tolist() == [[2.0, 3.0], [2.0, 3.0], [1.0, 1.0]]

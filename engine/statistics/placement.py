@@ -198,7 +198,7 @@ def ranks_of(
     other ranked systems are at their low ones, at worst it is at its low bound and all others, unranked ones too, are
     at their high ones.
     """
-    low, high = bounds
+    values, low, high = _settled(np.stack([values, *bounds]))
     everyone = np.ones_like(ranked)
     last = np.isclose(values, worst, rtol=1e-12, atol=1e-12)
     floored = np.where(last | np.isnan(values), worst, values)
@@ -218,6 +218,17 @@ def ranks_of(
         np.where(ranked, rank + equal / 2.0, np.nan),
         np.where(ranked[:, None], span, np.nan),
     )
+
+
+def _settled(values: Floats) -> Floats:
+    """`values`, those that only the rounding of sums tells apart made equal."""
+    order = np.argsort(values, axis=None)
+    ascending = values.ravel()[order]
+    is_new = ~np.isclose(ascending[1:], ascending[:-1], rtol=1e-12, atol=1e-12)
+    first = np.maximum.accumulate(np.where(np.append(True, is_new), np.arange(values.size), 0))
+    settled = np.empty_like(ascending)
+    settled[order] = ascending[first]
+    return settled.reshape(values.shape)
 
 
 def _among(own: Floats, others: Floats, counted: Flags) -> tuple[Integers, Integers]:
