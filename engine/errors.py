@@ -51,6 +51,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return "leave it out"
     folded = {one.casefold()[:_COMPARED]: one for one in every}
     said = name.casefold()[:_COMPARED]
+    if said in folded:
+        return f"use {folded[said]!r}"
     near = [folded[one] for one in difflib.get_close_matches(said, folded, n=_NEAREST)]
     within = [one for key, one in folded.items() if _words(key) < _words(said)]
     offered = list(dict.fromkeys([*within, *near]))[:_NEAREST]

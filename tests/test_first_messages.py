@@ -48,6 +48,9 @@ def config(folder: Path, **changes: object) -> Path:
         ({"judge": {"max_inflight": 3}}, "judge.max_inflight: unknown key; use 'max_in_flight'"),
         ({"judge": {"backend": "gpt"}}, "'lexical' or 'openai' or 'panel' or 'vllm'"),
         ({"judge": "gpt-5"}, "write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"),
+        ({"protocols": ["RACE"]}, "protocols: unknown protocol 'RACE'; use 'race'\n"),
+        ({"protocols": {"fact": {"extraction": "markers"}}}, "write {name: fact, OPTION: VALUE}"),
+        ({"protocols": [{"file": "criteria.yaml"}]}, "protocols: an entry has no name; write {name: fact,"),
         ({"judge": 1}, "judge: must be a text or a mapping, not a whole number"),
         ({"fetch": {"mode": "of"}}, "fetch.mode: 'of' is unknown; use 'live' or 'off' or 'snapshot'"),
         ({"fetch": "of"}, "fetch.mode: 'of' is unknown; use 'live' or 'off' or 'snapshot'"),
@@ -114,6 +117,21 @@ def test_short_forms_are_read(tmp_path, capsys, settings):
             "tasks.jsonl",
             b"",
             'tasks.jsonl holds no task; write {"id": "1", "prompt": "..."} on a line for each',
+        ),
+        (
+            "tasks.jsonl",
+            b'{"id": "1", "instructions": "What?"}\n',
+            "no 'prompt', but 'id', 'instructions'; call the column of the prompt 'prompt'",
+        ),
+        (
+            "tasks.jsonl",
+            b'{"task_id": "1", "key": "2", "prompt": "What?"}\n',
+            "no 'id', but 'task_id', 'key'; call the column of the id 'id'",
+        ),
+        (
+            "tasks.jsonl",
+            b'{"id": 123456789012345678901234567890, "prompt": "What?"}\n',
+            "tasks.jsonl:1: invalid row: 'id' has more digits than a number may have; write it in quotes",
         ),
         (
             "tasks.jsonl",

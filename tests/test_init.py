@@ -125,6 +125,10 @@ FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
         },
         {("wren", "question-1", 0), ("wren", "question-2", 0), ("robin", "question-1", 0)},
     ),
+    "one question without an id": (
+        {"out.csv": f'question;answer;model\n{KITE};"{TEXT}";wren\n'},
+        {("wren", "question-1", 0)},
+    ),
     "ids of rows": (
         {
             "out.jsonl": lines(

@@ -39,6 +39,9 @@ def _protocol(
     if call not in ("own", "published"):
         raise ConfigError(f"protocols: {name}: call: {call!r} is unknown; use own or published")
     loaders = protocol_loaders()
+    if name is None:
+        meant = next((key for key in options if key in loaders), "fact")
+        raise ConfigError(f"protocols: an entry has no name; write {{name: {meant}, OPTION: VALUE}}")
     if not isinstance(name, str) or name not in loaders:
         raise ConfigError(f"protocols: unknown protocol {name!r}; {nearest(str(name), sorted(loaders))}")
     if call == "published":

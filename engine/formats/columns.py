@@ -78,6 +78,7 @@ TASKS_COLUMNS = {
 """Names that columns have in files of tasks, where they have not ours."""
 _SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _ROUND = re.compile(rb"\s*(-?[0-9]{1,300})(?:\.0{1,300})?\s*")
+_NUMBER = re.compile(rb"-?[0-9]{18,}")
 _NAMED = 12  # columns that a message names
 
 
@@ -250,7 +251,10 @@ def _is_sentence(raw: msgspec.Raw) -> bool:
 
 
 def renamed(record: Record, others: Mapping[str, Sequence[str]], taken: dict[str, str]) -> bytes:
-    """The row of `record` with the columns' names among `others`, by field, made the fields'; they go to `taken`."""
+    """The row of `record` with the columns' names among `others`, by field, made the fields'; they go to `taken`.
+
+    Raises ValueError for a field that no column can be, and for an `id` that is too long for a number.
+    """
     row: Raws = msgspec.json.decode(record.raw, type=Raws)
     if record.is_text:
         _typed(row, {})
@@ -259,6 +263,11 @@ def renamed(record: Record, others: Mapping[str, Sequence[str]], taken: dict[str
         if field not in row and len(there) == 1:
             row[field] = row.pop(there[0])
             taken[field] = there[0]
+        elif field not in row:
+            columns = ", ".join(map(repr, there or list(row)[:_NAMED])) or "no column"
+            raise ValueError(f"no {field!r}, but {columns}; call the column of the {field} {field!r}")
+    if (number := _NUMBER.fullmatch(row.get("id", b""))) and not -(1 << 63) <= float(number[0]) < 1 << 63:
+        raise ValueError("'id' has more digits than a number may have; write it in quotes")
     return msgspec.json.encode(row)
 
 

@@ -341,7 +341,7 @@ def _tasks_of(files: list[InputFile], asking: Iterable[InputFile]) -> tuple[tupl
     for task, question in rows:
         ids[" ".join(question.split())].add(task)
     one_each = all(len(those) == 1 for question, those in ids.items() if question)
-    if one_each and len({task for task, _ in rows}) >= len(ids):
+    if one_each and len({task for task, _ in rows if task}) >= len(ids):
         for task, question in rows:
             if task:
                 questions.setdefault(task, question)
