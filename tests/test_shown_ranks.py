@@ -154,3 +154,21 @@ def test_means_that_only_rounding_tells_apart_share_a_rank(unlike: list[float]) 
         ~np.isnan(values),
     )
     assert free.span[:3].tolist() == [[2.0, 3.0], [2.0, 3.0], [1.0, 1.0]]
+
+
+async def test_columns_that_say_nothing_are_left_out_of_the_first_page(
+    evaluated: tuple[Path, str], tmp_path: Path
+) -> None:
+    (tmp_path / "tasks.jsonl").write_text('{"id": "1", "prompt": "What colour is the kite?"}\n')
+    (tmp_path / "wren.jsonl").write_text('{"task_id": "1", "system": "wren", "text": "It is red."}\n')
+    (tmp_path / "c.yaml").write_text("- {criterion: It is red., points: 1}\n")
+    (tmp_path / "adjudge.yaml").write_text(
+        "tasks: tasks.jsonl\nreports: [wren.jsonl]\nprotocols: [{name: rubrics, file: c.yaml}]\n"
+        "judge: lexical\nfetch: off\n"
+    )
+    command("evaluate", tmp_path / "adjudge.yaml", "--out", tmp_path / "run", "--store", tmp_path / "store")
+    for folder, is_whole in ((tmp_path / "run", True), (evaluated[0], False)):
+        opened = OpenRun(Run.open(folder))
+        page = await home(opened, Frame("run", "judge"), ListQuery())
+        await opened.close()
+        assert ("unscored</th>" not in page) == is_whole

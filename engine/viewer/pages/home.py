@@ -27,6 +27,7 @@ async def board_page(run: OpenRun) -> str:
 
 
 _NOT_SHOWN = ("rank interval", "interval", "tier")
+_WHOLE = ("scored", "unscored")  # columns that say nothing where everything is scored
 
 
 async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
@@ -56,7 +57,8 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
 
 def _standings(run: OpenRun, ranking: Ranking, number: int, query: ListQuery, at_once: int) -> Listing:
     """The standings of one table, as the leaderboard has them; every column can be sorted."""
-    table = standings(ranking).shown.without(*_NOT_SHOWN)
+    is_whole = not any(row.n_unscored for row in ranking.head.standings)
+    table = standings(ranking).shown.without(*_NOT_SHOWN, *(_WHOLE if is_whole else ()))
     # The first column heads the rows.
     table = table.arranged([table.head, *(at for at in range(len(table.columns)) if at != table.head)])
     known = frozenset(run.record.systems)
