@@ -431,7 +431,7 @@ async def asked_about(text: str) -> tuple[list[str], list[str], Scorecard]:
 async def test_judge_is_offered_what_no_mark_understands() -> None:
     text = f"# Trams\n\nTrams run. Trams ring.\n\n- [Timetable]({A})\n- [Tickets cost one crown]({B})\n"
     sentences, sources, card = await asked_about(text)
-    assert sources == [f"1: {A}", f"2: {B}"]
+    assert sources == [f"1: {A} Timetable", f"2: {B} Tickets cost one crown"]
     assert sentences == ["Trams ring.", f"[Timetable]({A})", f"[Tickets cost one crown]({B})"]
     assert [(line.what, line.url) for line in card.evidence if line.url] == [("Tickets are cheap.", B)]
     near(card, pairs=1, disputed=1, lost=1)
