@@ -46,15 +46,8 @@ _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
 _SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _LONG = 200  # characters: a text of so many is no name
 _YAML_BYTES = 2_000_000
-_FORMS = (
-    ".md",
-    ".markdown",
-    ".docx",
-    ".html",
-    ".htm",
-    ".pdf",
-    ".txt",
-)  # the one that keeps most of a report first
+# The one that keeps most of a report first.
+_FORMS = (".md", ".markdown", ".docx", ".html", ".htm", ".pdf", ".txt")
 _DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
 
 

@@ -458,9 +458,8 @@ class _Body:
 
     def __init__(self, sources: Sources, all_sentences: bool, linked: bool) -> None:
         self.passages: list[Passage] = []
-        self.listed: list[
-            Reference
-        ] = []  # what names a source and states nothing of it, outside reference lists
+        # What names a source and states nothing of it, outside reference lists.
+        self.listed: list[Reference] = []
         self._linked = linked
         self.complete = True
         self._sources = sources

@@ -49,7 +49,7 @@ _VERDICT = re.compile(
 )
 _FENCED = re.compile(r"\A\s*```\w{0,10}\n(.*?)\n?```\s*\Z", re.DOTALL)
 _LAST = 2_000
-_SHAPELESS = re.compile("[\u200b\u200c\u200d\u2060\ufeff\U000e0000-\U000e007f\u202d\u202e]")
+_MAY_HIDE = re.compile("[\u200b\u200c\u200d\u2060\ufeff\U000e0000-\U000e007f\u202d\u202e]")
 # Tag characters are a flag's own after a black flag; marks of embedding and isolation belong to text in two directions.
 _HIDDEN = re.compile(
     "[\u200b\u200c\u200d\u2060\ufeff]{3,}|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]|[\u202d\u202e]"
@@ -60,7 +60,7 @@ def injections(text: str) -> list[str]:
     """The passages of `text` that address the judge: at most 20 of at most 120 characters."""
     found: list[str] = []
     if not text.isascii():
-        if _SHAPELESS.search(text):
+        if _MAY_HIDE.search(text):  # quickly, which _HIDDEN is not
             _collect(_HIDDEN, text, found)
         text = SHAPELESS.sub("", text)
     for order in islice(orders_in(text), MAX_FOUND):

@@ -51,7 +51,6 @@ _PIECES = re.compile(
     r"|style[ \t]{0,5}\{(?P<css>[^{}\n]{1,300})\})[ \t]{0,5}))",
     re.MULTILINE,
 )
-_ANY = re.compile(r"[`~<\[\]!\\]")
 _ENDS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>"}
 _ATTRIBUTE = re.compile(
     r"(?P<key>[^\s=\"'/<>]{1,100})(?:\s{0,20}=\s{0,20}(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s\"'<>]{1,2000})))?"
@@ -101,8 +100,6 @@ def seen(text: str) -> Seen:
 
 def _unseen(text: str) -> Iterator[tuple[int, int, int]]:
     """Where what is not seen begins and ends, and how many of its characters count."""
-    if not _ANY.search(text):
-        return
     page = _Page(text)
     hidden, depth, begin, ended = "", 0, 0, 0
     closing: dict[int, int] | None = None
