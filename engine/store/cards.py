@@ -83,9 +83,7 @@ def read_card(text: bytes | str | memoryview) -> Scorecard:
     lines = [
         Evidence(
             what=line.what,
-            outcome=_outcome(protocol, line)
-            if line.kind is None or isinstance(line.outcome, Outcome)
-            else Outcome(line.kind, line.points, line.most, line.reference, line.outcome),
+            outcome=_outcome(protocol, line),
             judgment=line.judgment,
             url=line.url,
             reason=line.reason,
