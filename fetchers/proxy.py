@@ -83,6 +83,9 @@ class GuardedProxy:
         task = asyncio.create_task(self._accepted(reader, writer))
         self._connections.add(task)
 
+        if self._server is None or not self._server.is_serving():  # it was waiting when the page ended
+            task.cancel()
+
         def over(task: asyncio.Task[None]) -> None:
             self._connections.discard(task)
             writer.transport.abort()

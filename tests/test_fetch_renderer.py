@@ -7,6 +7,7 @@ import socket
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -292,6 +293,17 @@ async def test_proxy_asks_each_server_for_its_own_paths() -> None:
         assert b"body of /a?b#" in found and b"body of /?q" in found
         assert first.paths() == ["/a?b#"] and second.paths() == ["/?q"]
         assert first.log[0].headers == {"content-length": "3", "connection": "close"}
+
+
+@pytest.mark.parametrize("steps", range(3, 8))  # asyncio itself loses one that it has just accepted
+async def test_proxy_leaves_no_connection_open_that_comes_as_it_closes(steps: int) -> None:
+    async with GuardedProxy(Guard(resolve=home), Timeouts(), 10_000) as proxy:
+        late = socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+    late.setblocking(False)
+    with late, suppress(ConnectionError):
+        assert await asyncio.wait_for(asyncio.get_running_loop().sock_recv(late, 1), 5) == b""
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ class Server:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self.tls, backlog=512)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
@@ -104,12 +105,18 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:  # also of a client that has not read what was sent
+            writer.transport.abort()
+        await asyncio.sleep(0.01)  # an aborted transport closes its socket a moment later
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._answered(reader, writer))
         self._tasks.add(task)
+        self._writers.append(writer)
         self.connections += 1
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answered(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while await self._exchange(reader, writer):
                 pass
@@ -117,7 +124,6 @@ class Server:
             pass
         finally:
             writer.close()
-            self._tasks.discard(task)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
