@@ -15,10 +15,11 @@ import signal
 import struct
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
-from typing import BinaryIO, Generic, Literal, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -116,71 +117,163 @@ class Weighed(Protocol):
 A = TypeVar("A", bound=Weighed)
 
 
+class _Owed(Generic[A]):
+    """A job, the worker that it is given to, and the answer."""
+
+    def __init__(self, job: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        self.job = job
+        self.given: asyncio.Future[_Worker[A]] = loop.create_future()
+        self.answer: asyncio.Future[A] = loop.create_future()
+        self.is_over = False
+
+    def settle(self, answer: A | Exception) -> None:
+        """Have an answer, or why there is none, for whoever still waits for it."""
+        self.is_over = True
+        if self.answer.done():
+            return
+        if isinstance(answer, Exception):
+            self.answer.set_exception(answer)
+            self.answer.exception()  # a job that was given up does not look at it
+        else:
+            self.answer.set_result(answer)
+
+
 class WorkerPool(Generic[A]):
     """At most `workers` processes, started when first needed, each answering one job at a time.
 
-    A worker that exceeds its time on a job is killed; one that died or grew beyond 1 GiB is replaced.
+    A worker that has answered gets the next job before the event loop does anything else: it is never idle because the
+    loop is busy. One that exceeds its time on a job is killed; one that died or grew beyond 1 GiB is replaced.
     """
 
     def __init__(self, workers: int, answer: type[A], module: str, *arguments: str) -> None:
         self._start = (module, *arguments)
         self._decoder = msgspec.msgpack.Decoder(answer)
-        self._slots = asyncio.Semaphore(workers)
-        self._idle: list[_Worker] = []
-        self._all: set[_Worker] = set()
+        self._most = workers
+        self._waiting: deque[_Owed[A]] = deque()
+        self._idle: list[_Worker[A]] = []
+        self._all: set[_Worker[A]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()  # that start and end workers
+        self._starting = 0
 
     async def answer(self, job: bytes, budget: Budget) -> A | None:
         """A worker's answer, or None if it died. The budget is spent while a worker has the job.
 
         Raises TimeoutError, PoolError.
         """
-        async with self._slots:
-            worker = self._idle.pop() if self._idle else await self._started()
-            healthy = False
-            try:
-                async with budget.spend():
-                    found = self._decoder.decode(await worker.ask(job))
-                healthy = found.resident < RETIRE_AT
-            except TimeoutError:
-                raise
-            except (EOFError, OSError, msgspec.MsgspecError):
-                return None
-            finally:
-                if healthy:
-                    self._idle.append(worker)
-                else:
-                    self._all.discard(worker)
-                    await worker.kill()
-        return found
+        owed: _Owed[A] = _Owed(job)
+        self._waiting.append(owed)
+        self._hand_out()
+        worker = None
+        try:
+            worker = await owed.given
+            async with budget.spend():
+                return await owed.answer
+        except TimeoutError:
+            raise
+        except (EOFError, OSError, msgspec.MsgspecError):
+            return None
+        finally:
+            if worker is None and owed.given.done() and not owed.given.cancelled():
+                worker = None if owed.given.exception() else owed.given.result()
+            if worker is not None and not owed.is_over:
+                self._all.discard(worker)
+                await worker.kill()
+                self._hand_out()
 
     async def close(self) -> None:
         """End every worker."""
+        for owed in self._waiting:
+            if not owed.given.done():
+                owed.given.set_exception(EOFError())
+        self._waiting.clear()
+        for task in self._tasks:
+            task.cancel()
         workers, self._all = self._all, set()
         self._idle.clear()
         await asyncio.gather(*(worker.kill() for worker in workers))
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _started(self) -> "_Worker":
-        worker = await _Worker.start(*self._start)
-        self._all.add(worker)
-        return worker
+    def _hand_out(self) -> None:
+        """Give waiting jobs to idle workers, and start as many workers as are lacking."""
+        while self._waiting and (self._idle or self._waiting[0].given.done()):
+            owed = self._waiting.popleft()
+            if not owed.given.done():  # else it was given up
+                self._idle.pop().give(owed)
+        free = self._most - len(self._all) - self._starting
+        for _ in range(min(free, len(self._waiting) - self._starting)):
+            self._starting += 1
+            self._do(self._grow())
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _grow(self) -> None:
+        """Start a worker. If that fails, it fails for all that wait."""
+        failure: PoolError | None = None
+        try:
+            worker = await _Worker.start(self._settled, *self._start)
+        except PoolError as error:
+            failure = error
+        finally:
+            self._starting -= 1
+        if failure is None:
+            self._all.add(worker)
+            self._idle.append(worker)
+        else:
+            waiting, self._waiting = self._waiting, deque()
+            for owed in waiting:
+                if not owed.given.done():
+                    owed.given.set_exception(failure)
+        self._hand_out()
+
+    def _settled(self, worker: "_Worker[A]", owed: _Owed[A] | None, answer: memoryview | None) -> None:
+        """Take the answer to what a worker owed, None where it died, and give it the next job."""
+        resident = RETIRE_AT
+        if answer is not None and owed is not None:
+            try:
+                found = self._decoder.decode(answer)
+            except msgspec.MsgspecError as error:
+                owed.settle(error)
+            else:
+                owed.settle(found)
+                resident = found.resident
+        elif owed is not None:
+            owed.settle(EOFError())
+        if worker not in self._all:  # it is being ended
+            return
+        if resident < RETIRE_AT:
+            self._idle.append(worker)
+        else:
+            self._all.discard(worker)
+            self._idle = [one for one in self._idle if one is not worker]
+            self._do(worker.kill())
+        self._hand_out()
 
 
-class _Worker(asyncio.SubprocessProtocol):
-    """A process and the answer it owes, if any. It has no stream and no task: a page is too short to pay for them."""
+_Settled = Callable[["_Worker[A]", _Owed[A] | None, memoryview | None], None]
+
+
+class _Worker(asyncio.SubprocessProtocol, Generic[A]):
+    """A process and what it owes, if anything. It has no stream and no task: a page is too short to pay for them."""
 
     _transport: asyncio.SubprocessTransport
     _stdin: asyncio.WriteTransport
 
-    def __init__(self) -> None:
+    def __init__(self, settled: _Settled[A]) -> None:
+        self._settled = settled
         self._received = bytearray()
-        self._answer: asyncio.Future[bytearray] = asyncio.get_running_loop().create_future()
+        self._owed: _Owed[A] | None = None
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
 
     @classmethod
-    async def start(cls, module: str, *arguments: str) -> "_Worker":
+    async def start(cls, settled: _Settled[A], module: str, *arguments: str) -> "_Worker[A]":
         """`python -m module arguments`, once its imports are done. Raises PoolError."""
         transport, worker = await asyncio.get_running_loop().subprocess_exec(
-            cls,
+            lambda: cls(settled),
             *(sys.executable, "-P", "-m", module, *arguments),
             stdin=PIPE,
             stdout=PIPE,
@@ -191,7 +284,7 @@ class _Worker(asyncio.SubprocessProtocol):
         worker._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
         try:
             async with asyncio.timeout(START_SECONDS):
-                await worker._answer
+                await worker._ready
         except (EOFError, OSError) as error:  # TimeoutError is an OSError
             await worker.kill()
             raise PoolError(
@@ -202,28 +295,33 @@ class _Worker(asyncio.SubprocessProtocol):
             raise
         return worker
 
-    async def ask(self, payload: bytes) -> memoryview:
-        """The answer to one job. Raises EOFError and OSError for a process that died."""
-        if self._stdin.is_closing():
-            raise EOFError
-        self._answer = asyncio.get_running_loop().create_future()
-        self._stdin.write(LENGTH.pack(len(payload)) + payload)
-        return memoryview(await self._answer)[LENGTH.size :]
+    def give(self, owed: _Owed[A]) -> None:
+        """Have it answer this job next."""
+        self._owed = owed
+        owed.given.set_result(self)
+        self._stdin.write(LENGTH.pack(len(owed.job)) + owed.job)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Collect a frame."""
         self._received += data
         body = len(self._received) - LENGTH.size
-        if body >= 0 and body >= LENGTH.unpack_from(self._received)[0]:
-            received, self._received = self._received, bytearray()
-            if not self._answer.done():
-                self._answer.set_result(received)
+        if body < 0 or body < LENGTH.unpack_from(self._received)[0]:
+            return
+        received, self._received = self._received, bytearray()
+        if not self._ready.done():
+            self._ready.set_result(None)
+            return
+        owed, self._owed = self._owed, None
+        self._settled(self, owed, memoryview(received)[LENGTH.size :])
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Fail the answer that is owed."""
-        if not self._answer.done():
-            self._answer.set_exception(EOFError())
-            self._answer.exception()  # a start that was given up does not look at it
+        """Fail what is owed."""
+        if not self._ready.done():
+            self._ready.set_exception(EOFError())
+            self._ready.exception()  # a start that was given up does not look at it
+            return
+        owed, self._owed = self._owed, None
+        self._settled(self, owed, None)
 
     def process_exited(self) -> None:
         """Let `kill` return."""

@@ -14,10 +14,11 @@ import pytest
 
 from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.flags import FLAGS, Said, flags_of
+from adjudge.fetchers.process import Budget, PoolError, WorkerPool
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.deepresearch_bench.fact import Fact
-from adjudge.scoring.text.aside import IN_PLACE_BYTES, aside, open_workers, storable
+from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, aside, open_workers, storable
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
 from tests.libraries import FILES, HEAVY
@@ -70,6 +71,10 @@ def pid_of(text: str) -> int:
     return os.getpid()
 
 
+def moment_of(text: str) -> float:
+    return time.monotonic()
+
+
 def sleep_over(text: str) -> int:
     """Read for ever."""
     time.sleep(600)
@@ -110,6 +115,40 @@ async def test_a_process_reads_in_no_more_workers_than_it_has_cores(cores: float
         async with open_workers(64):  # the first to open them decides
             read += await asyncio.gather(*(aside(pid_of, f"{LONG}{n}") for n in range(12)))
     assert len(set(read)) == workers
+
+
+async def test_those_who_wait_for_a_worker_are_told_that_none_starts() -> None:
+    pool = WorkerPool(1, Answer, "adjudge.no_such_module")
+    found = await asyncio.gather(*(pool.answer(b"x", Budget(5.0)) for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in found] == [PoolError] * 3
+    with pytest.raises(PoolError):
+        await pool.answer(b"x", Budget(5.0))
+    await pool.close()
+
+
+async def test_one_reader_is_given_up_and_others_are_read() -> None:
+    """By whoever waits, before or after it has begun, and whatever comes next is read by another process."""
+    async with open_workers(1):
+        first = await aside(pid_of, LONG)
+        at_work = asyncio.create_task(aside(sleep_over, LONG))
+        waiting = [asyncio.create_task(aside(pid_of, f"{LONG}{n}")) for n in range(3)]
+        await asyncio.sleep(0.2)
+        waiting[0].cancel()
+        at_work.cancel()
+        found = await asyncio.gather(at_work, *waiting, return_exceptions=True)
+        assert [type(one) for one in found] == [asyncio.CancelledError] * 2 + [int, int]
+        assert found[2] == found[3] != first
+        assert await aside(pid_of, LONG) == found[2]
+
+
+async def test_a_worker_is_not_idle_while_the_loop_is_busy() -> None:
+    async with open_workers(1):
+        await aside(pid_of, LONG)
+        read = [asyncio.create_task(aside(moment_of, f"{LONG}{n}")) for n in range(2)]
+        await asyncio.wait(read, return_when=asyncio.FIRST_COMPLETED)
+        time.sleep(0.5)  # the loop is busy
+        first, second = sorted(await asyncio.gather(*read))
+        assert second - first < 0.4
 
 
 def test_a_text_with_lone_surrogates_is_read_like_any_other() -> None:

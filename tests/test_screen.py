@@ -8,13 +8,26 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.text.integrity import _SCREEN as SIGNS
 from adjudge.scoring.text.integrity import _SHAPES
-from adjudge.scoring.text.orders import _ENGLISH, _ENGLISH_SCREEN, _ROW_SCREEN, _ROWS
+from adjudge.scoring.text.orders import (
+    _DISGUISE_SCREEN,
+    _DISGUISES,
+    _ENGLISH,
+    _ENGLISH_SCREEN,
+    _ROW_SCREEN,
+    _ROWS,
+)
 from adjudge.scoring.text.screen import Screen
+from adjudge.scoring.text.seen import _PIECES, _SCREEN
 
 PARTS = tuple(part for row in _ROWS for part in row)
 ALL = [
     (screen, place, pattern)
-    for screen, patterns in ((_ENGLISH_SCREEN, _ENGLISH), (SIGNS, _SHAPES), (_ROW_SCREEN, PARTS))
+    for screen, patterns in (
+        (_ENGLISH_SCREEN, _ENGLISH),
+        (SIGNS, _SHAPES),
+        (_ROW_SCREEN, PARTS),
+        (_DISGUISE_SCREEN, _DISGUISES),
+    )
     for place, pattern in enumerate(patterns)
 ]
 
@@ -27,6 +40,13 @@ def test_what_a_pattern_finds_is_possible(
     text = before + data.draw(st.from_regex(pattern)) + after
     if pattern.search(text):
         assert place in screen.possible(text)
+
+
+@given(st.from_regex(_PIECES), st.text(max_size=20), st.text(max_size=20))
+def test_what_a_reader_does_not_see_is_looked_for(piece: str, before: str, after: str) -> None:
+    text = before + piece + after
+    if any(found.lastgroup != "code" and not found["code"] for found in _PIECES.finditer(text)):
+        assert _SCREEN.possible(text)
 
 
 @pytest.mark.parametrize(

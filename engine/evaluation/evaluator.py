@@ -302,6 +302,7 @@ class _Readings:
 
     def __init__(self) -> None:
         self._read: dict[int, _Read] = {}
+        self._asked: tuple[Task, tuple[str, ...]] | None = None
 
     async def of(self, task: Task, report: Report | None, report_limit: int) -> Looks:
         """The signs in a `report` and its length; none where nothing is to be judged or can be read."""
@@ -316,11 +317,17 @@ class _Readings:
             if known.looks is None:
                 try:
                     known.looks = await aside(
-                        looks_of, storable(report.text), asked_of(task), report.citations
+                        looks_of, storable(report.text), self._asked_of(task), report.citations
                     )
                 except Unread:
                     known.looks = Looks()
         return known.looks
+
+    def _asked_of(self, task: Task) -> tuple[str, ...]:
+        """What `task` asks; the reports of one task come one after the other."""
+        if self._asked is None or self._asked[0] is not task:
+            self._asked = task, asked_of(task)
+        return self._asked[1]
 
 
 class Evaluator:

@@ -84,12 +84,15 @@ class AnswerTally:
     def add(self, question: str, more: Answers) -> None:
         """Count `more` answers to a question type."""
         self._words.setdefault(question, more.words)
+        counts = self._counts[question]
         for name in _COUNTS:
-            self._counts[question][name] += getattr(more, name)
+            if found := getattr(more, name):
+                counts[name] += found
         for name in _SHARES:
-            kept = self._shares[question, name]
-            for value, count in getattr(more, name).items():
-                kept[value if value in kept or len(kept) < _MOST_KEPT else ""] += count
+            if shares := getattr(more, name):
+                kept = self._shares[question, name]
+                for value, count in shares.items():
+                    kept[value if value in kept or len(kept) < _MOST_KEPT else ""] += count
 
     def result(self) -> dict[str, Answers]:
         """What was counted until now."""
@@ -107,14 +110,14 @@ def told(question: Question[A], judgment: Judgment[A]) -> Answers:
     """The counts of a single answer."""
     answer, ending = judgment.answer, judgment.finish_reason
     looped = ending.startswith(LOOP)
-    ahead = Counter(leads(answer))
+    ahead = leads(answer)
     return Answers(
         words=words_of(question),
         questions=1,
         said=dict(Counter(choices(question, answer))),
-        first=ahead[1],
-        second=ahead[-1],
-        equal=ahead[0],
+        first=ahead.count(1),
+        second=ahead.count(-1),
+        equal=ahead.count(0),
         cut=int(not looped and (judgment.reason == "answer_truncated" or ending.startswith("length"))),
         looped=int(looped),
         unscored=int(answer is None),

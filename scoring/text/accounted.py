@@ -23,6 +23,7 @@ _ADDRESS = re.compile(
     r"(?:(?!\]\()"
     r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))++"
 )
+_MAY_HAVE_ONE = re.compile(r"://|[wW]{3}\.")  # quickly, which _ADDRESS is not
 _MAX_ADDRESSES = 20_000
 
 
@@ -113,6 +114,8 @@ def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:
 def addresses(text: str) -> dict[str, str]:
     """Every address in plain Markdown (the first 20,000), by its key, whatever it is there for. Linear time."""
     found: dict[str, str] = {}
+    if not _MAY_HAVE_ONE.search(text):
+        return found
     for match in _ADDRESS.finditer(text):
         address = match[0][: _closed(match[0])]
         before = text[max(match.start() - 3, 0) : match.start()]

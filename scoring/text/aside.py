@@ -19,9 +19,9 @@ from adjudge.fetchers.process import ADDRESS_SPACE, Budget, WorkerPool
 from adjudge.scoring.contract.case import Unread
 
 IN_PLACE_BYTES = 4_000
-"""Arguments of no more bytes than these are read in place: at the two seconds that the worst 500,000 characters take,
+"""Arguments of no more bytes than these are read in place.
 
-that holds the loop for 16 milliseconds at most.
+At the two seconds that the worst 500,000 characters take, that holds the loop for 16 milliseconds at most.
 """
 SECONDS = 30.0
 """For one text; the longest report takes two on an idle core."""

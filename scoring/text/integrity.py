@@ -15,6 +15,7 @@ Linear in the text.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from adjudge.scoring.text.citation_marks import compatible
@@ -139,12 +140,13 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(compatible(SHAPELESS.sub("", text)).casefold())
 
 
-def prose_words(text: str) -> list[str]:
+@lru_cache(maxsize=1)  # signs and length of a report are found one after the other
+def prose_words(text: str) -> tuple[str, ...]:
     """The words of `text` without its addresses."""
-    return words_of(_ADDRESS.sub(" ", text))
+    return tuple(words_of(_ADDRESS.sub(" ", text)))
 
 
-def _windows(words: list[str], size: int = _RUN) -> list[tuple[str, ...]]:
+def _windows(words: Sequence[str], size: int = _RUN) -> list[tuple[str, ...]]:
     return list(zip(*(words[at:] for at in range(size)), strict=False))
 
 
@@ -160,13 +162,11 @@ def echoed(text: str, asked: Iterable[str]) -> float:
 
     1 for a text of at least 20 different words nine tenths of which are theirs, in whatever order.
     """
-    return _echoed(prose_words(text), asked)
+    return _echoed(prose_words(text), tuple(asked))
 
 
-def _echoed(words: list[str], asked: Iterable[str]) -> float:
-    known = [words_of(one) for one in asked]
-    runs = {run for one in known for run in _windows(one, _ECHO_RUN)}
-    theirs = {word for one in known for word in one}
+def _echoed(words: Sequence[str], asked: tuple[str, ...]) -> float:
+    runs, theirs = _asked_words(asked)
     own = set(words)
     if len(own) >= _KEYWORDS and len(own & theirs) >= _ALL_OF_THEM * len(own):
         return 1.0
@@ -174,12 +174,20 @@ def _echoed(words: list[str], asked: Iterable[str]) -> float:
     return sum(run in runs for run in found) / len(found) if found else 0.0
 
 
+@lru_cache(maxsize=8)  # the reports of one task come one after the other
+def _asked_words(asked: tuple[str, ...]) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+    """The runs of four words in what was `asked`, and its words."""
+    known = [words_of(one) for one in asked]
+    runs = frozenset(run for one in known for run in _windows(one, _ECHO_RUN))
+    return runs, frozenset(word for one in known for word in one)
+
+
 def repeated(text: str) -> float:
     """The share of the runs of eight words in `text`, addresses aside, that it has said before."""
     return _repeated(prose_words(text))
 
 
-def _repeated(words: list[str]) -> float:
+def _repeated(words: Sequence[str]) -> float:
     found = _windows(words, _REPEAT_RUN)
     return 1 - len(set(found)) / len(found) if found else 0.0
 

@@ -331,7 +331,7 @@ def _plain(text: str) -> str:
         beside = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
         return "" if beside[0].isalnum() or beside[1].isalnum() else run.group()
 
-    return _EMPHASIS.sub(shown, text)
+    return _EMPHASIS.sub(shown, text) if any(mark in text for mark in "*_~") else text
 
 
 _ALIKE = str.maketrans(
@@ -355,16 +355,18 @@ _DISGUISES = tuple(
         r"[A-Za-z0-9+/]{24}",
     )
 )
+_DISGUISE_SCREEN = Screen([shape.pattern for shape in _DISGUISES])
 _ADDRESS = re.compile(r"https?://[^\s)\]>\"]{1,2000}")
 
 
 def _undisguised(said: str, plain: str) -> str:
     """The lines of `plain` that are not as in `said`, or not without their disguise, addresses aside."""
     known = frozenset(said.splitlines())
+    shapes = [_DISGUISES[place] for place in _DISGUISE_SCREEN.possible(plain)]
     shown, disguised = [], []
     for line in plain.splitlines():
         bare = _ADDRESS.sub(" ", line) if "://" in line else line
-        if any(shape.search(bare) for shape in _DISGUISES):
+        if any(shape.search(bare) for shape in shapes):
             disguised.append(bare)
         elif line not in known:
             shown.append(line)
