@@ -63,7 +63,7 @@ def made_run(
         python="3.11",
         judge=JudgeIdentity("made-up", "made-up@0", "temperature 0"),
         prompts={f"{protocol.name}.en.md": f"{number:032x}" for number, protocol in enumerate(PROTOCOLS)},
-        metrics={protocol.name: metrics_of(protocol, ()) for protocol in PROTOCOLS},
+        metrics=metrics_of(PROTOCOLS, ())[0],
         tasks={
             str(task): TaskRecord(LANGUAGES[task % 2], DOMAINS[task % len(DOMAINS)]) for task in range(tasks)
         },

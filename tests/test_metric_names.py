@@ -79,7 +79,7 @@ def made(
     pq.write_table(
         pa.Table.from_pylist(rows, pa.schema(list(SCORE_TYPES.items()))), folder / "scores.parquet"
     )
-    metrics = {protocol.name: metrics_of(protocol, ()) for protocol in protocols}
+    metrics, _ = metrics_of(protocols, ())
     known = {str(task): TaskRecord("en", "") for task in range(tasks)}
     record = made_record(metrics, known, ["A", "B"])
     config = msgspec.structs.replace(record.config, protocols=tuple(protocol.name for protocol in protocols))

@@ -12,7 +12,7 @@ import pytest
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.store.cards import OldCard, read_card, read_counts, stored
+from adjudge.engine.store.cards import OldCard, read_card, read_counts, stored, unread_card, whole
 from adjudge.engine.store.place import Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.engine.viewer.data.index import KINDS, Verdicts
@@ -129,6 +129,9 @@ def test_old_card_is_read_as_the_protocol_says_it_today(name: str, cards_of: Any
         assert counted.counts == count_kinds(card.evidence)
         assert read_card(msgspec.json.encode(stored(card))) == card
         assert read_card(msgspec.json.encode(card)) == card  # as schemas 5 and 6 were first written
+        unread = unread_card(msgspec.json.encode(stored(card)))
+        assert (len(unread.evidence), *unread.evidence[:1]) == (len(card.evidence), *card.evidence[:1])
+        assert whole(unread) == whole(card) == card
 
 
 def test_stored_line_has_words_and_what_programs_read() -> None:

@@ -22,7 +22,7 @@ from adjudge.engine.evaluation.assembly import prompts_of
 from adjudge.engine.formats.dataset import Dataset
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.pulse import Reading, beating, held
-from adjudge.engine.runs.record import Due, Judging, RunRecord, TaskRecord, metrics_of
+from adjudge.engine.runs.record import Due, Judging, RunRecord, metrics_of
 from adjudge.engine.tables.files import write_leaderboard
 from adjudge.fetchers.files import whole_file, write_whole
 from adjudge.judges import JudgeIdentity
@@ -109,6 +109,7 @@ class RunFolder:
 def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scorecards: int) -> RunRecord:
     """The record of a run that begins, of at most so many `scorecards`. Its judges are known by their models only."""
     protocols = config.resolved.protocols
+    metrics, tasks = metrics_of(protocols, dataset.tasks.values())
     systems = Counter(report.system for report in dataset.reports)
     seats = config.resolved.bench.seats.items()
     judging = Judging.of(
@@ -127,8 +128,8 @@ def begun(config: RunConfig, dataset: Dataset, run: str, started: float, scoreca
         judges=judging.judges,
         media=judging.media,
         prompts=prompts_of(config),
-        metrics={protocol.name: metrics_of(protocol, dataset.tasks.values()) for protocol in protocols},
-        tasks={task.id: TaskRecord.of(task, protocols) for task in dataset.tasks.values()},
+        metrics=metrics,
+        tasks=tasks,
         systems=sorted(systems),
         pages="",
         rejected=tuple(dataset.rejected),

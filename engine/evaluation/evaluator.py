@@ -22,6 +22,7 @@ from adjudge.engine.config.judge import Bench
 from adjudge.engine.evaluation.asker import Asker, ProtocolAsker, Reader
 from adjudge.engine.evaluation.deferred import PAUSE, Deferred
 from adjudge.engine.store import JudgmentStore
+from adjudge.engine.store.cards import whole
 from adjudge.engine.store.scorecards import KeptCards
 from adjudge.engine.telemetry.logs import about, case_name
 from adjudge.engine.telemetry.metrics import Family, Metrics
@@ -139,7 +140,7 @@ A = TypeVar("A", bound=Answer)
 MOST_TIMEOUTS = 64
 """Pages of one case that are waited for in vain: what it cites beyond them takes no more of the run's time."""
 _WAITING = 4  # times the window: cases that wait for sites; those beyond that are for the next run
-_AT_ONCE = 8  # pairs looked up together: their reports are read without a pause
+_AT_ONCE = 16  # pairs looked up together: their reports are read without a pause
 
 
 class Scored(NamedTuple):
@@ -432,7 +433,7 @@ class Evaluator:
         async with turn:
             (kept,) = await self._kept([pair])
         if kept is not None:
-            return kept
+            return whole(kept)
         tools, wanted = self.tools(case, protocol.name), True
         while wanted:
             async with turn:
@@ -489,10 +490,10 @@ class Evaluator:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
         async with aclosing(self.scored(cases)) as found:
             async for one in found:
-                yield one.card
+                yield whole(one.card)
 
     async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[Scored, None]:
-        """What `run` gives, and whether the store had it."""
+        """What `run` gives, and whether the store had it; evidence from there is read when it is looked at."""
         pairs = (self._pair(case, protocol) for case in cases for protocol in self.protocols_of(case))
         done: asyncio.Queue[Scored | None] = asyncio.Queue(self._window)
         scoring = asyncio.ensure_future(self._score_all(pairs, done))

@@ -54,6 +54,7 @@ _NO_OTHERS: Mapping[str, Sequence[str]] = {}
 ENTRY_POINTS = "adjudge.formats"
 
 _NO_TASK = "unknown task"
+_IN_MEMORY = 256 << 20  # bytes of reports that are read once, in equal parts for each file
 _SOME = 3  # tasks that a message names
 
 _log = logging.getLogger(__name__)
@@ -157,6 +158,8 @@ def load_dataset(
             if entry.system:
                 systems.setdefault(entry.system, {})[str(file)] = file
     files = list(found.values())
+    for file in files:
+        file.give_room(_IN_MEMORY // len(files))
     dataset = _read(
         layout, str(hub[tasks].place) if tasks in hub else tasks, files, articles=articles, date=date
     )
@@ -282,8 +285,8 @@ def located(
 ) -> Iterator[Located]:
     """The reports of a file, each `report(system, row)`, where `system` is the one that the file is named after.
 
-    A document is one report. Lines on disk and documents are read again when needed, other rows kept. Rows for which
-    `report` raises ValueError, and those with another task's prompt, go to `rejected`.
+    A document is one report. Lines on disk and documents beyond the file's room are read again when needed, other rows
+    kept. Rows for which `report` raises ValueError, and those with another task's prompt, go to `rejected`.
     """
     columns = Columns(kind, file, tasks)
 
@@ -304,7 +307,8 @@ def located(
 
     if file.suffix in DOCUMENTS:
         try:
-            yield Located.of(document(), f"{file}:0", document)
+            read = document()
+            yield Located.of(read, f"{file}:0", None if file.keeps(len(read.text)) else document)
         except MissingReader as error:
             raise FormatError(str(error)) from error
         except UNREADABLE as error:
@@ -320,7 +324,8 @@ def located(
         except UNREADABLE as error:
             rejected.append(Rejected.of(file, record.line, kind, error))
         else:
-            again = None if record.offset is None else partial(line, record.offset)
+            place = record.offset
+            again = None if place is None or file.keeps(len(record.raw)) else partial(line, place)
             yield Located.of(found, f"{file}:{record.line}", again)
 
 

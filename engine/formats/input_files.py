@@ -71,6 +71,18 @@ class InputFile:
         self.path, self.member, self.fields, self.is_named = path, member, dict(fields or {}), is_named
         self.guessed: dict[str, str] = {}
         self.thoughtful: set[tuple[str, str, int]] = set()
+        self._room = 0
+
+    def give_room(self, size: int) -> None:
+        """Let reports of `size` bytes in all stay in memory: they are read once."""
+        self._room = size
+
+    def keeps(self, size: int) -> bool:
+        """Whether a report of `size` bytes stays in memory, which then has room for less."""
+        if size > self._room:
+            return False
+        self._room -= size
+        return True
 
     def __str__(self) -> str:
         return f"{self.path}/{self.member}" if self.member else str(self.path)

@@ -28,12 +28,15 @@ class ConstantVerdicts:
     def take(self, card: Scorecard) -> None:
         """Look at the verdicts in `card`; those of a protocol that had different ones are not looked at."""
         found = self._found.get(card.protocol, ("", 0))
+        if found is None:
+            return
         for line in card.evidence:
-            if found is None:
-                break
             if line.judgment and line.outcome.kind not in _NO_VERDICTS:
                 said = _said(line.outcome)
-                found = None if found[1] and found[0] != said else (said, found[1] + 1)
+                if found[1] and found[0] != said:
+                    found = None
+                    break
+                found = said, found[1] + 1
         self._found[card.protocol] = found
 
     def result(self) -> dict[str, Constant]:

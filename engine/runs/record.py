@@ -3,8 +3,7 @@
 import hashlib
 import os
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -344,21 +343,21 @@ class TaskRecord(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, task: Task, protocols: Iterable[ScoringProtocol] = ()) -> "TaskRecord":
         """The record of `task`; how its gold is spelled, spaces and order of keys, makes no difference."""
+        return cls._of(task, [(protocol, _due(protocol, task)) for protocol in protocols])
+
+    @classmethod
+    def _of(cls, task: Task, due: Iterable[tuple[ScoringProtocol, "_Due"]]) -> "TaskRecord":
         gold = {protocol: _plain(raw) for protocol, raw in task.gold.items()}
         whole = msgspec.json.encode((task.prompt, gold), order="sorted")
         worst: dict[str, dict[str, float]] = {}
         undue: dict[str, tuple[str, ...]] = {}
         without = []
-        case = _any_case(task)
-        for protocol in protocols:
-            if not isinstance(protocol, CaseMetrics):
-                continue
-            usual = {metric.name: metric.worst for metric in protocol.metrics}
-            try:
-                own = {metric.name: metric.worst for metric in protocol.metrics_of(case)}
-            except GoldError:
+        for protocol, metrics in due:
+            if metrics is None:
                 without.append(protocol.name)
                 continue
+            usual = {metric.name: metric.worst for metric in protocol.metrics}
+            own = {metric.name: metric.worst for metric in metrics}
             differing = {name: value for name, value in own.items() if usual.get(name) != value}
             if differing:
                 worst[protocol.name] = differing
@@ -369,20 +368,40 @@ class TaskRecord(msgspec.Struct, frozen=True):
         return cls(task.language, task.domain, digest, tuple(without), worst, dict(task.attributes), undue)
 
 
-def metrics_of(protocol: ScoringProtocol, tasks: Iterable[Task]) -> tuple[Metric, ...]:
-    """The protocol's metrics in its words, and those that only some of `tasks` have."""
-    found = {metric.name: metric for metric in protocol.metrics}
-    if isinstance(protocol, CaseMetrics):
-        for task in tasks:
-            with suppress(GoldError):
-                for metric in protocol.metrics_of(_any_case(task)):
-                    if metric.name not in found:
-                        found[metric.name] = msgspec.structs.replace(metric, everywhere=False)
-    return tuple(explained(protocol, metric) for metric in found.values())
+_Due = tuple[Metric, ...] | None
 
 
-def _any_case(task: Task) -> Case:
-    return Case(task=task, report=Report(task_id=task.id, system="any", text=""))
+def _due(protocol: ScoringProtocol, task: Task) -> _Due:
+    """The metrics that a report to `task` has; None where it lacks the gold."""
+    if not isinstance(protocol, CaseMetrics):
+        return protocol.metrics
+    try:
+        return protocol.metrics_of(Case(task=task, report=Report(task_id=task.id, system="any", text="")))
+    except GoldError:
+        return None
+
+
+def metrics_of(
+    protocols: Sequence[ScoringProtocol], tasks: Iterable[Task]
+) -> tuple[dict[str, tuple[Metric, ...]], dict[str, TaskRecord]]:
+    """By protocol, its metrics in its words, those that only some of `tasks` have too; and the records of `tasks`.
+
+    Each task's gold is read once, whatever it has of criteria.
+    """
+    found = {one.name: {metric.name: metric for metric in one.metrics} for one in protocols}
+    records = {}
+    for task in tasks:
+        due = [(protocol, _due(protocol, task)) for protocol in protocols]
+        records[task.id] = TaskRecord._of(task, due)
+        for protocol, metrics in due:
+            known = found[protocol.name]
+            for metric in metrics or ():
+                if metric.name not in known:
+                    known[metric.name] = msgspec.structs.replace(metric, everywhere=False)
+    return (
+        {one.name: tuple(explained(one, metric) for metric in found[one.name].values()) for one in protocols},
+        records,
+    )
 
 
 def _plain(raw: msgspec.Raw) -> object:

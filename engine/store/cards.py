@@ -6,13 +6,24 @@ somebody else's wrote become a note.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 import msgspec
 
 from adjudge.scoring.contract.scorecard import Evidence, Outcome, OutcomeKind, Scorecard
 
-__all__ = ["OldCard", "StoredCard", "read_card", "read_counts", "stored"]
+__all__ = [
+    "LaterLines",
+    "OldCard",
+    "StoredCard",
+    "read_card",
+    "read_counts",
+    "stored",
+    "unread_card",
+    "whole",
+]
 
 
 class OldLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +56,36 @@ class StoredCard(Scorecard, frozen=True, kw_only=True):
     evidence: Sequence[StoredLine] = ()  # type: ignore[assignment]  # the same lines, another form
 
 
+class _UnreadCard(Scorecard, frozen=True, kw_only=True):
+    """A stored scorecard whose evidence nobody has looked at."""
+
+    evidence: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
+
+
+class LaterLines(Sequence[Evidence]):
+    """The evidence of a stored scorecard, read when it is first looked at."""
+
+    def __init__(self, protocol: str, stored: msgspec.Raw) -> None:
+        self._protocol, self._stored = protocol, stored
+
+    @cached_property
+    def whole(self) -> tuple[Evidence, ...]:
+        """All lines. Raises msgspec.DecodeError."""
+        return _lines(self._protocol, _line_decoder.decode(self._stored))
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.whole[at]
+
+    def __iter__(self) -> Iterator[Evidence]:
+        return iter(self.whole)
+
+
 _decoder = msgspec.json.Decoder(StoredCard)
+_unread_decoder = msgspec.json.Decoder(_UnreadCard)
+_line_decoder = msgspec.json.Decoder(list[StoredLine])
 
 
 def stored(card: Scorecard) -> StoredCard:
@@ -79,8 +119,30 @@ def _stored(line: Evidence) -> StoredLine:
 def read_card(text: bytes | str | memoryview) -> Scorecard:
     """A stored scorecard of any version. Raises msgspec.DecodeError."""
     card = _decoder.decode(text)
-    protocol = card.protocol
-    lines = [
+    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": _lines(card.protocol, card.evidence)})
+
+
+def unread_card(text: bytes | str | memoryview) -> Scorecard:
+    """As `read_card`, but for its evidence: `LaterLines`, which only reading can hold; see `whole`.
+
+    A run that finds everything in the store looks at hardly any, and reading them is half of what a scorecard takes.
+    """
+    card = _unread_decoder.decode(text)
+    later: Any = LaterLines(card.protocol, card.evidence)
+    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": later})
+
+
+def whole(card: Scorecard) -> Scorecard:
+    """`card` with its evidence read. Raises msgspec.DecodeError."""
+    later: object = card.evidence
+    if not isinstance(later, LaterLines):
+        return card
+    return msgspec.structs.replace(card, evidence=later.whole)
+
+
+def _lines(protocol: str, stored: Sequence[StoredLine]) -> tuple[Evidence, ...]:
+    # Each field by its name: as in `_stored`.
+    return tuple(
         Evidence(
             what=line.what,
             outcome=_outcome(protocol, line),
@@ -93,9 +155,8 @@ def read_card(text: bytes | str | memoryview) -> Scorecard:
             note=line.note,
             worst=line.worst,
         )
-        for line in card.evidence
-    ]
-    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": tuple(lines)})
+        for line in stored
+    )
 
 
 def read_counts(text: str) -> dict[str, int]:

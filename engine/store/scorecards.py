@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adjudge.engine.store.cards import read_card, stored
+from adjudge.engine.store.cards import read_card, stored, unread_card
 from adjudge.engine.store.journal import live_parts, open_part
 from adjudge.engine.store.part import NAMES, Integer, Key, Name, TableKind, Text, Time, current, schema_of
 from adjudge.engine.store.parts import PartStore, Table, scan
@@ -400,10 +400,10 @@ class KeptCards(Table[_CardRow]):
         super().__init__(PartStore(place, _CARDS, lambda reason: reason is None))
 
     async def get(self, keys: Sequence[bytes]) -> list[Scorecard | None]:
-        """Of each of `keys`, its first scorecard, or None. Raises StoreError."""
+        """Of each of `keys`, its first scorecard, or None; its evidence is read later. Raises StoreError."""
         at_hand = self._parts.at_hand(keys)
         rows = [row or await self._parts.get(key) for key, row in zip(keys, at_hand, strict=True)]
-        return [None if row is None or row.card is None else read_card(row.card) for row in rows]
+        return [None if row is None or row.card is None else unread_card(row.card) for row in rows]
 
     async def text(self, key: bytes) -> str | None:
         """The first scorecard of `key` as JSON, or None. Raises StoreError."""
