@@ -97,12 +97,13 @@ def measured(truth: Path) -> tuple[str, dict[str, Measures]] | None:
 
 
 def rows(folder: Path, quick: bool) -> Iterator[Row]:
-    """Each measure by kind of page, beside both others and as the fast extractor gives it; lost of both texts last."""
+    """Each measure of all pages and by kind, beside both others and as the fast extractor gives it; lost of both texts last."""
     truths = sorted((folder / "ground-truth").glob("*.json"))[:: 10 if quick else 1]
     by_kind: dict[str, list[dict[str, Measures]]] = defaultdict(list)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for found in filter(None, pool.map(measured, truths, chunksize=8)):
             by_kind[found[0]].append(found[1])
+            by_kind["all"].append(found[1])
     for kind, pages in sorted(by_kind.items(), key=lambda item: -len(item[1])):
         for measure in ("precision", "recall", "F1", "sentences lost"):
             means = {

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
+from itertools import chain
 from typing import Any, BinaryIO, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
@@ -142,16 +143,17 @@ class _Owed(Generic[A]):
 class WorkerPool(Generic[A]):
     """At most `workers` processes, started when first needed, each answering one job at a time.
 
-    A worker that has answered gets the next job before the event loop does anything else: it is never idle because the
-    loop is busy. One that exceeds its time on a job is killed; one that died or grew beyond 1 GiB is replaced.
+    A worker that has answered gets the next job before the event loop does anything else, and one that is alone has it
+    at hand before: it is not idle because the loop is busy. One that exceeds its time on a job is killed, one that died
+    or grew beyond 1 GiB is replaced; what it had at hand goes to another.
     """
 
     def __init__(self, workers: int, answer: type[A], module: str, *arguments: str) -> None:
         self._start = (module, *arguments)
         self._decoder = msgspec.msgpack.Decoder(answer)
         self._most = workers
+        self._at_hand = 2 if workers == 1 else 1  # with several, a job would wait behind a slow one
         self._waiting: deque[_Owed[A]] = deque()
-        self._idle: list[_Worker[A]] = []
         self._all: set[_Worker[A]] = set()
         self._tasks: set[asyncio.Task[None]] = set()  # that start and end workers
         self._starting = 0
@@ -177,33 +179,42 @@ class WorkerPool(Generic[A]):
             if worker is None and owed.given.done() and not owed.given.cancelled():
                 worker = None if owed.given.exception() else owed.given.result()
             if worker is not None and not owed.is_over:
-                self._all.discard(worker)
-                await worker.kill()
+                self._leave(worker)
                 self._hand_out()
+                await worker.kill()
 
     async def close(self) -> None:
         """End every worker."""
-        for owed in self._waiting:
+        workers, self._all = self._all, set()
+        for owed in (*self._waiting, *chain.from_iterable(one.owed for one in workers)):
             if not owed.given.done():
                 owed.given.set_exception(EOFError())
         self._waiting.clear()
         for task in self._tasks:
             task.cancel()
-        workers, self._all = self._all, set()
-        self._idle.clear()
         await asyncio.gather(*(worker.kill() for worker in workers))
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _hand_out(self) -> None:
-        """Give waiting jobs to idle workers, and start as many workers as are lacking."""
-        while self._waiting and (self._idle or self._waiting[0].given.done()):
-            owed = self._waiting.popleft()
-            if not owed.given.done():  # else it was given up
-                self._idle.pop().give(owed)
+        """Give waiting jobs to workers that have room, and start as many workers as are lacking."""
+        while self._waiting:
+            worker = min(self._all, key=lambda one: len(one.owed), default=None)
+            if self._waiting[0].given.done():  # it was given up
+                self._waiting.popleft()
+            elif worker is None or len(worker.owed) >= self._at_hand:
+                break
+            else:
+                worker.give(self._waiting.popleft())
         free = self._most - len(self._all) - self._starting
         for _ in range(min(free, len(self._waiting) - self._starting)):
             self._starting += 1
             self._do(self._grow())
+
+    def _leave(self, worker: "_Worker[A]") -> None:
+        """Let no job go to `worker` any more; what it had at hand, and has not begun, goes to another."""
+        self._all.discard(worker)
+        self._waiting.extendleft(reversed([one for one in worker.owed if not one.given.done()]))
+        worker.owed.clear()
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -221,7 +232,6 @@ class WorkerPool(Generic[A]):
             self._starting -= 1
         if failure is None:
             self._all.add(worker)
-            self._idle.append(worker)
         else:
             waiting, self._waiting = self._waiting, deque()
             for owed in waiting:
@@ -244,11 +254,8 @@ class WorkerPool(Generic[A]):
             owed.settle(EOFError())
         if worker not in self._all:  # it is being ended
             return
-        if resident < RETIRE_AT:
-            self._idle.append(worker)
-        else:
-            self._all.discard(worker)
-            self._idle = [one for one in self._idle if one is not worker]
+        if resident >= RETIRE_AT:
+            self._leave(worker)
             self._do(worker.kill())
         self._hand_out()
 
@@ -265,7 +272,7 @@ class _Worker(asyncio.SubprocessProtocol, Generic[A]):
     def __init__(self, settled: _Settled[A]) -> None:
         self._settled = settled
         self._received = bytearray()
-        self._owed: _Owed[A] | None = None
+        self.owed: deque[_Owed[A]] = deque()  # the first is at work
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
 
@@ -296,31 +303,37 @@ class _Worker(asyncio.SubprocessProtocol, Generic[A]):
         return worker
 
     def give(self, owed: _Owed[A]) -> None:
-        """Have it answer this job next."""
-        self._owed = owed
-        owed.given.set_result(self)
+        """Have it answer this job once it has answered the others."""
+        self.owed.append(owed)
+        self._begin()
         self._stdin.write(LENGTH.pack(len(owed.job)) + owed.job)
 
+    def _begin(self) -> None:
+        if self.owed and not self.owed[0].given.done():
+            self.owed[0].given.set_result(self)
+
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Collect a frame."""
+        """Take every frame that is whole."""
         self._received += data
-        body = len(self._received) - LENGTH.size
-        if body < 0 or body < LENGTH.unpack_from(self._received)[0]:
-            return
-        received, self._received = self._received, bytearray()
-        if not self._ready.done():
-            self._ready.set_result(None)
-            return
-        owed, self._owed = self._owed, None
-        self._settled(self, owed, memoryview(received)[LENGTH.size :])
+        while len(self._received) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                return
+            frame, self._received = self._received[:end], self._received[end:]
+            if not self._ready.done():
+                self._ready.set_result(None)
+                continue
+            owed = self.owed.popleft() if self.owed else None
+            self._begin()
+            self._settled(self, owed, memoryview(frame)[LENGTH.size :])
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Fail what is owed."""
+        """Fail what is at work."""
         if not self._ready.done():
             self._ready.set_exception(EOFError())
             self._ready.exception()  # a start that was given up does not look at it
             return
-        owed, self._owed = self._owed, None
+        owed = self.owed.popleft() if self.owed else None
         self._settled(self, owed, None)
 
     def process_exited(self) -> None:

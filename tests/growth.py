@@ -164,6 +164,7 @@ READERS: dict[str, Callable[[str], object]] = {
         text, text[:1_000]
     ),
     "scoring.text.relevance.chunks_for": lambda text: relevance.chunks_for(text, (text[:1_000], "a")),
+    "scoring.text.scan.address_in": scan.address_in,
     "scoring.text.scan.code_spans": lambda text: _all(scan.code_spans(text)),
     "scoring.text.scan.entry": scan.entry,
     "scoring.text.scan.keyed": lambda text: _all(scan.keyed(text)),

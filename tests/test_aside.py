@@ -7,18 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.flags import FLAGS, Said, flags_of
-from adjudge.fetchers.process import Budget, PoolError, WorkerPool
+from adjudge.fetchers.process import ADDRESS_SPACE, Budget, PoolError, WorkerPool
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.deepresearch_bench.fact import Fact
-from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, aside, open_workers, storable
+from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, Call, aside, open_workers, storable
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
 from tests.libraries import FILES, HEAVY
@@ -141,14 +143,38 @@ async def test_one_reader_is_given_up_and_others_are_read() -> None:
         assert await aside(pid_of, LONG) == found[2]
 
 
+async def test_what_a_worker_has_at_hand_is_not_lost_with_it() -> None:
+    """One is ended while it has one job at work and one at hand; a pool that closes leaves nobody waiting."""
+    pool = WorkerPool(1, Answer, "adjudge.scoring.text.worker", str(ADDRESS_SPACE))
+
+    def call(function: Callable[[str], object]) -> bytes:
+        said = msgspec.msgpack.encode((LONG,))
+        return msgspec.msgpack.encode(Call(__name__, function.__name__, msgspec.Raw(said), 30.0))
+
+    late = asyncio.create_task(pool.answer(call(sleep_over), Budget(0.5)))
+    behind = [asyncio.create_task(pool.answer(call(pid_of), Budget(30.0))) for _ in range(2)]
+    with pytest.raises(TimeoutError):
+        await late
+    found = await asyncio.gather(*behind)
+    assert all(found)
+    dead = asyncio.create_task(pool.answer(call(die_of), Budget(5.0)))
+    found = await asyncio.gather(dead, *(pool.answer(call(pid_of), Budget(30.0)) for _ in range(2)))
+    assert found[0] is None and all(found[1:])
+    waiting = [asyncio.create_task(pool.answer(call(sleep_over), Budget(30.0))) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    await pool.close()
+    assert await asyncio.wait_for(asyncio.gather(*waiting), 10) == [None] * 3
+
+
 async def test_a_worker_is_not_idle_while_the_loop_is_busy() -> None:
     async with open_workers(1):
         await aside(pid_of, LONG)
-        read = [asyncio.create_task(aside(moment_of, f"{LONG}{n}")) for n in range(2)]
+        text = LONG[: 2 * IN_PLACE_BYTES]  # which a pipe holds
+        read = [asyncio.create_task(aside(moment_of, f"{text}{n}")) for n in range(2)]
         await asyncio.wait(read, return_when=asyncio.FIRST_COMPLETED)
-        time.sleep(0.5)  # the loop is busy
+        time.sleep(3.0)  # the loop is busy
         first, second = sorted(await asyncio.gather(*read))
-        assert second - first < 0.4
+        assert second - first < 2.0
 
 
 def test_a_text_with_lone_surrogates_is_read_like_any_other() -> None:

@@ -20,11 +20,11 @@ import msgspec
 
 from adjudge.scoring.text.citation_marks import SMALL, label
 from adjudge.scoring.text.scan import (
-    ADDRESS,
     BARE_ADDRESS,
     HEADING,
     Entry,
     Line,
+    address_in,
     entry,
     keyed,
     leads_to_address,
@@ -149,6 +149,7 @@ _BARE_POINTER = re.compile(
 _RAISED_POINTER = re.compile(
     r"(?=[<¹²³⁴-⁹①-⑳㉑-㉟])(?:<sup>\s?\^?(\d{1,3})(?=[\s,;<])|([¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2})|([①-⑳㉑-㉟]))"
 )
+_MAY_POINT = re.compile(r"[\[【［〔〖(（^\d<¹²³⁴-⁹①-⑳㉑-㉟]")  # what a mark of any form has
 _MAX_POINTERS = 20_000
 # A word in front of numbers, as marks have it: "[Page 3]", "(Sources: 1, 2)".
 _WORDED_POINTER = re.compile(
@@ -199,7 +200,7 @@ class _LinkedItems:
             self._linked += 1
             self._items += 1
             self._pure = self._pure and _indent(line.raw) <= self._indent  # else a source of the item above
-        elif ADDRESS.search(line.text):
+        elif address_in(line.text):
             self._others += 1
             self._pure = False
         elif line.kind == "item":
@@ -338,7 +339,7 @@ class _Outliner:
         if self._below_name(number, text):
             return
         found = entry(text)
-        address = ADDRESS.search(text)
+        address = address_in(text)
         if found and found.label and not _statement(found, line):
             self._entry(number, line, found)
         elif self._block and address and _address_alone(text):
@@ -373,7 +374,7 @@ class _Outliner:
         if len(self._keyed) >= _MAX_POINTERS or line.kind == "heading":
             return
         row = line.kind == "row"
-        address = ADDRESS.search(text)
+        address = address_in(text)
         if row and address and not _row_leads(text):
             return
         labels = tuple(
@@ -390,9 +391,9 @@ class _Outliner:
 
     def _whole(self, number: int, line: Line) -> None:
         """See whether a line on its own names the sources of paragraphs that cite nothing."""
-        first = ADDRESS.search(line.text)
+        first = address_in(line.text)
         addressed = first is not None
-        several = first is not None and ADDRESS.search(line.text, first.end() + 1) is not None
+        several = first is not None and address_in(line.text, first.end() + 1) is not None
         alone = line.kind == "prose" and not self._dense and self._paragraphs > 1 and not self._addressed
         self._last = number if alone and several and names_sources(line.text) else None
         self._paragraphs += line.kind == "prose" and not self._dense
@@ -404,7 +405,7 @@ class _Outliner:
         if source is None:
             return False
         found = entry(text)
-        if (found is None or not found.label) and (ADDRESS.search(text) or BARE_ADDRESS.search(text)):
+        if (found is None or not found.label) and (address_in(text) or BARE_ADDRESS.search(text)):
             rest = found.rest if found else text
             if found or _address_alone(rest) or rest.lstrip().startswith("["):
                 source.end = number
@@ -436,7 +437,7 @@ class _Outliner:
         ):
             block.labels.append(label(more.label))
             rest = more.rest
-        address = ADDRESS.search(rest) or BARE_ADDRESS.search(rest)
+        address = address_in(rest) or BARE_ADDRESS.search(rest)
         block.waits = not address
         if address and (leads_to_address(rest) or not square or len(rest) - address.start() < 200):
             block.leads(number)
@@ -463,6 +464,8 @@ class _Outliner:
     def _point(self, text: str) -> None:
         """Keep the labels that `text` may point at."""
         if len(self._square) + len(self._bare) + len(self._raised) + len(self._words) > _MAX_POINTERS:
+            return
+        if not _MAY_POINT.search(text):
             return
         self._square.update(self._points(text))
         for found in _POINTER.finditer(text):
@@ -580,7 +583,7 @@ def _address_alone(text: str) -> bool:
 
 def _row_leads(text: str) -> bool:
     """Whether a row has an address in one cell only, which that ends with; others cite in their cells."""
-    cells = [cell for cell in text.split("|") if ADDRESS.search(cell)]
+    cells = [cell for cell in text.split("|") if address_in(cell)]
     return len(cells) == 1 and leads_to_address(cells[0])
 
 
@@ -649,23 +652,23 @@ def _opens_list(lines: Iterable[str], sure: int) -> bool:
     if (heading or _BOLD_LINE.fullmatch(following)) and sure >= LIKELY:  # a title of some of the sources
         found = entry(below[1]) if len(below) > 1 else None
         head = entry(heading[2]) if heading else None
-        if head is not None and head.label and len(below) > 1 and ADDRESS.search(below[1]):  # an entry itself
+        if head is not None and head.label and len(below) > 1 and address_in(below[1]):  # an entry itself
             return True
         return found is not None and leads_to_address(found.rest)
     if heading:
         return False
     if sure >= LIKELY and following.startswith("|"):
-        return any(ADDRESS.search(row) for row in below)
+        return any(address_in(row) for row in below)
     found = entry(following)
     if sure < LIKELY:
         entries = takewhile(lambda one: one is not None, map(entry, below))
         return found is not None and all(one is not None and leads_to_address(one.rest) for one in entries)
-    return bool(found and found.label and found.rest) or bool(ADDRESS.search(following))
+    return bool(found and found.label and found.rest) or bool(address_in(following))
 
 
 def _entry_like(raw: str) -> bool:
     found = entry(raw)
-    return (found is not None and bool(found.rest)) or bool(ADDRESS.search(raw))
+    return (found is not None and bool(found.rest)) or bool(address_in(raw))
 
 
 def _definition(line: Line) -> bool:

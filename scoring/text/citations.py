@@ -40,10 +40,10 @@ from adjudge.scoring.text.citation_marks import (
 from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.scan import (
-    ADDRESS,
     BARE_ADDRESS,
     Entry,
     Line,
+    address_in,
     entry,
     keyed,
     numbered_links,
@@ -873,7 +873,7 @@ def _beside_address(cells: Sequence[Marked], numbered: bool) -> tuple[str, tuple
     if len(alone) != 1:
         return None
     said = [cell.fact for cell in cells[numbered:] if not cell.marks]
-    return alone[0].url, (*said, "" if ADDRESS.search(alone[0].title) else alone[0].title)
+    return alone[0].url, (*said, "" if address_in(alone[0].title) else alone[0].title)
 
 
 def _holds_address(cell: Marked) -> bool:

@@ -133,10 +133,13 @@ def stuffed(passages: Iterable[Passage]) -> float:
 _RUN = 5
 _ECHO = 0.5
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]{1,100}")
+_ASCII_WORD = re.compile(r"[a-z0-9]{1,100}")  # the same of ASCII, in half the time
 
 
 def words_of(text: str) -> list[str]:
     """The words of `text` in lower case, whatever their spelling in Unicode; each ideograph is one."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
     return _WORD.findall(compatible(SHAPELESS.sub("", text)).casefold())
 
 
@@ -214,7 +217,12 @@ class Runs:
 
 def copied(text: str, reference: str) -> float:
     """The share of the wording of `text`, by its runs, that is that of a `reference` report."""
-    return Runs([reference]).share(words_of(text))
+    return _runs_of(reference).share(words_of(text))
+
+
+@lru_cache(maxsize=4)  # the reports of one task come one after the other
+def _runs_of(reference: str) -> Runs:
+    return Runs([reference])
 
 
 _PAGE_WORDS = 40

@@ -35,6 +35,15 @@ _QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,5}")
 ADDRESS = re.compile(
     r"[hH][tT][tT][pP][sS]?://|[dD](?<!\w.)[oO][iI]:|[aA](?<!\w.)[rR][xX][iI][vV]:|[wW](?<!\w.)[wW][wW]\."
 )
+
+
+def address_in(text: str, start: int = 0) -> re.Match[str] | None:
+    """The beginning of the first address of `text` from `start` on."""
+    if ":" not in text and "www." not in text.lower():  # quickly, which a search is not
+        return None
+    return ADDRESS.search(text, start)
+
+
 # An address without its scheme, which only an entry has: host and path.
 _HOST_AND_PATH = r"(?<![\w@/.:-])(?:[a-zA-Z\d-]{1,63}\.){1,4}[a-zA-Z]{2,24}/[^\s<>|]{0,2000}"
 BARE_ADDRESS = re.compile(rf"(?P<doi>\b10\.\d{{4,9}}/[^\s<>\"|]{{1,300}})|{_HOST_AND_PATH}")
@@ -170,7 +179,7 @@ def scan(text: str) -> Iterator[Line]:
         if number > end:
             start, end = next(code, NOWHERE)
         if number < front:
-            yield Line("source" if ADDRESS.search(raw) else "code", raw, raw)
+            yield Line("source" if address_in(raw) else "code", raw, raw)
         else:
             yield Line("code", raw, raw) if start <= number <= end else _line(raw)
 
@@ -217,7 +226,7 @@ def leads_to_address(rest: str) -> bool:
 
     A sentence that only mentions one goes on, or is longer than a title; one that cites it has a number for a link.
     """
-    address = ADDRESS.search(rest)
+    address = address_in(rest)
     if address is None or address.start() >= 400 or " " in rest[address.start() :].strip(" )>.。"):
         return False
     mark = _NUMBERED_LINK.search(rest, 0, address.start())
