@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test shuffled soak nightly coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan workflows docs dist format clean
+.PHONY: demo test shuffled soak nightly coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan workflows docs pictures dist format clean
 .DELETE_ON_ERROR:
 
 # Python's own pip installs uv, which saves 3 s; one without pip gives the environment its own.
@@ -37,6 +37,10 @@ debian:
 	@test -z "$(MISSING)" || { test $$(id -u) -eq 0 && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(MISSING); \
 	} </dev/null || { echo "not installed: $(MISSING); tests that need it are skipped" >&2; test -z "$$CI"; }
+
+# The two of the README, of the example as it is.
+pictures: .venv/dev.stamp debian
+	$(BIN)/python -m tests.pictures
 
 test: .venv/dev.stamp debian
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not vllm and not soak'
