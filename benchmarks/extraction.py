@@ -97,7 +97,7 @@ def measured(truth: Path) -> tuple[str, dict[str, Measures]] | None:
 
 
 def rows(folder: Path, quick: bool) -> Iterator[Row]:
-    """Each measure of all pages and by kind, beside both others and as the fast extractor gives it; lost of both texts last."""
+    """Each measure of all pages and by kind, beside both others and by the fast extractor; lost of both texts last."""
     truths = sorted((folder / "ground-truth").glob("*.json"))[:: 10 if quick else 1]
     by_kind: dict[str, list[dict[str, Measures]]] = defaultdict(list)
     with ProcessPoolExecutor(os.cpu_count()) as pool:

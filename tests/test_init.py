@@ -81,6 +81,21 @@ FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
         },
         {("wren", "kite", 0), ("robin", "kite", 0), ("tern", "kite", 0)},
     ),
+    "system and task in one name": (
+        {
+            f"out/{system}__{task}.md": TEXT
+            for system, task in (("wren", "kite"), ("wren", "boat"), ("robin", "kite"))
+        },
+        {("wren", "kite", 0), ("wren", "boat", 0), ("robin", "kite", 0)},
+    ),
+    "task and system in one name": (
+        {f"{task}__{system}.md": TEXT for task in ("kite", "boat", "mill") for system in ("wren", "robin")},
+        {(system, task, 0) for task in ("kite", "boat", "mill") for system in ("wren", "robin")},
+    ),
+    "names that only look like two": (
+        {"wren/kite__in_spring.md": TEXT, "wren/boat.md": TEXT},
+        {("wren", "kite__in_spring", 0), ("wren", "boat", 0)},
+    ),
     "tasks above systems": (
         {
             "tasks.jsonl": lines({"id": "q1", "prompt": KITE}, {"id": "q2", "prompt": BOAT}),

@@ -15,6 +15,8 @@ from adjudge.engine.formats.responses import hand_over, may_hand_over
 from adjudge.scoring.contract.case import Task
 
 __all__ = [
+    "JOINED",
+    "SAMPLE",
     "TASKS_COLUMNS",
     "Columns",
     "Prompts",
@@ -76,7 +78,8 @@ TASKS_COLUMNS = {
     "prompt": tuple(name for name in _PROMPT if name != "prompt"),
 }
 """Names that columns have in files of tasks, where they have not ours."""
-_SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
+SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
+"""The name of a report that is a sample: its task's, and the sample's number."""
 _ROUND = re.compile(rb"\s*(-?[0-9]{1,300})(?:\.0{1,300})?\s*")
 _NUMBER = re.compile(rb"-?[0-9]{18,}")
 _NAMED = 12  # columns that a message names
@@ -201,22 +204,29 @@ class Columns(Generic[K]):
         return place_of(self._file, self._tasks)
 
 
+JOINED = "__"
+"""What stands between system and task where a file's name says both."""
+
+
 def place_of(file: InputFile, tasks: Container[str]) -> tuple[str, str, int]:
     """The task, system and sample that the path of a report says.
 
     That is `SYSTEM/TASK.md`, or `TASK/SYSTEM.md` where only the folder is a task. A file that is only called a
-    report is `SYSTEM/TASK/report.md` or `TASK/SYSTEM/report.md`. A task may be written `ID`, `ID-K`, `idx-ID` or
-    `qid_ID_report`.
+    report is `SYSTEM/TASK/report.md` or `TASK/SYSTEM/report.md`. Without folders, both may stand in the name:
+    `SYSTEM__TASK.md` or `TASK__SYSTEM.md`. A task may be written `ID`, `ID-K`, `idx-ID` or `qid_ID_report`.
     """
     above = [*itertools.islice(file.folders, 2), "", ""]
     pairs = [(file.stem, above[0]), (above[0], above[1] if is_usual(file.stem) else file.stem)]
     if is_usual(file.stem):
         pairs.append((above[1], above[0]))
+    first, joined, last = file.stem.partition(JOINED)
+    if joined:
+        pairs += [(last, first), (first, last)]
     for name, system in pairs:
         for task in (name, _bare(name)):
             if task in tasks:
                 return task, system, 0
-            if (numbered := _SAMPLE.fullmatch(task)) is not None and numbered[1] in tasks:
+            if (numbered := SAMPLE.fullmatch(task)) is not None and numbered[1] in tasks:
                 return numbered[1], system, int(numbered[2])
     return _bare(file.stem), above[0], 0
 

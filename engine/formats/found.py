@@ -16,7 +16,15 @@ import msgspec
 import yaml
 
 from adjudge.engine.errors import UsageError
-from adjudge.engine.formats.columns import TASKS_COLUMNS, is_usual, place_of, question_in, report_in
+from adjudge.engine.formats.columns import (
+    JOINED,
+    SAMPLE,
+    TASKS_COLUMNS,
+    is_usual,
+    place_of,
+    question_in,
+    report_in,
+)
 from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks, quietly
 from adjudge.engine.formats.input_files import (
     DOCUMENTS,
@@ -43,7 +51,6 @@ _ABOUT = re.compile(
 _ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
 _NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
-_SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 _LONG = 200  # characters: a text of so many is no name
 _YAML_BYTES = 2_000_000
 # The one that keeps most of a report first.
@@ -371,12 +378,16 @@ def _asked_in(file: InputFile) -> Iterator[tuple[str, str]]:
 def _names(documents: list[InputFile], questions: Mapping[str, str]) -> list[str]:
     """The tasks that documents are named after: `ID`, or `ID-K` where that is a sample of another that is there.
 
-    Where several folders have a `report.md`, it is named after its folder. Those for `questions` are left out.
+    Where several folders have a `report.md`, it is named after its folder. Where every name is two joined ones, the
+    task is the last, or the first if there are more of these. Those for `questions` are left out.
     """
     unasked = [file for file in documents if place_of(file, questions)[0] not in questions]
     usual = _usual(unasked)
     stems = dict.fromkeys(next(file.folders) if file.stem in usual else file.stem for file in unasked)
-    matches = {stem: found[1] for stem in stems if (found := _SAMPLE.fullmatch(stem)) is not None}
+    first, last = (Counter(stem.split(JOINED, 1)[at] for stem in stems if JOINED in stem) for at in (0, -1))
+    if first.total() == len(stems) > max(len(first), len(last)) > 0 and "" not in first | last:
+        stems = dict.fromkeys(first if len(first) > len(last) else last)
+    matches = {stem: found[1] for stem in stems if (found := SAMPLE.fullmatch(stem)) is not None}
     sizes = Counter(matches.values())
     samples = len(matches) == len(stems) and len(sizes) > 1 and min(sizes.values()) > 1
 
