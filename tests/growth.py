@@ -123,6 +123,7 @@ def _url(function: Callable[[str], object], text: str) -> None:
 
 READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.aside.storable": aside.storable,
+    "scoring.text.blocks.address_alone": blocks.address_alone,
     "scoring.text.blocks.lines": lambda text: _all(blocks.lines(text)),
     "scoring.text.blocks.outlined": blocks.outlined,
     "scoring.text.citation_marks.clean_url": citation_marks.clean_url,

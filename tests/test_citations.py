@@ -547,3 +547,41 @@ def test_items_that_are_links_are_entries_that_no_mark_uses() -> None:
 def test_entry_that_names_its_site_leads_to_its_page() -> None:
     text = "# Mill\n\nIt grinds oats [1].\n\n## References\n\n1. www.mill.example, read in May, https://www.mill.example/a\n"
     assert [one.url for one in account(text).pairs] == ["https://www.mill.example/a"]
+
+
+SAID = "The mill grinds oats in the winter of every year."
+A, B = "https://a.example/one", "https://b.example/two"
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        f"Mill overview: {A}\nThe 2024 report: {B}",
+        f"Sources: a study, the yearbook of mills\n{A}\n{B}",
+        f"Source: a study, the yearbook of mills.\n- {A}\n- {B}",
+        f"Source: {A}\nThe whole report: {B}",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "1. ", "- "])
+def test_titles_of_the_sources_below_a_statement_are_no_statements(before: str, below: str) -> None:
+    indent = " " * len(before)
+    text = f"{before}{SAID}  \n" + "".join(f"{indent}{line}  \n" for line in below.split("\n"))
+    assert [(one.fact, one.url) for one in parse(text).triplets] == [(SAID, A), (SAID, B)]
+
+
+def test_titles_of_the_sources_behind_a_statement_are_no_statements() -> None:
+    for text in (
+        f"{SAID} Sources: a study, the yearbook.  \n{A}  \n{B}\n",
+        f"{SAID} Sources: a study ([one]({A}), [two]({B})).\n",
+    ):
+        assert [(one.fact, one.url) for one in parse(text).triplets] == [(SAID, A), (SAID, B)]
+
+
+@pytest.mark.parametrize(
+    "line", ["Oats grew by 12 %: {}", "It grinds oats and rye and wheat and barley: {}", "It stands: {}"]
+)
+def test_a_line_with_its_address_may_state_something(line: str) -> None:
+    """One with figures or of many words does; and any, if the line above has its own address."""
+    stated = line.format(A).partition(":")[0]
+    above = f"{SAID} {B}" if stated == "It stands" else SAID
+    assert [one.url for one in parse(f"{above}  \n{line.format(A)}\n").triplets if stated in one.fact] == [A]

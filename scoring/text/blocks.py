@@ -342,7 +342,7 @@ class _Outliner:
         address = address_in(text)
         if found and found.label and not _statement(found, line):
             self._entry(number, line, found)
-        elif self._block and address and _address_alone(text):
+        elif self._block and address and address_alone(text):
             if self._block.waits:
                 self._block.leads(number)
             self._block.end = number
@@ -368,7 +368,7 @@ class _Outliner:
     def _key(self, number: int, line: Line, text: str) -> None:
         """Keep the line if a word that it begins with may be a label, and it or the next leads to an address."""
         waiting, self._waiting = self._waiting, None
-        if waiting is not None and _address_alone(text):
+        if waiting is not None and address_alone(text):
             self._keyed.append(waiting._replace(end=number))
             return
         if len(self._keyed) >= _MAX_POINTERS or line.kind == "heading":
@@ -407,7 +407,7 @@ class _Outliner:
         found = entry(text)
         if (found is None or not found.label) and (address_in(text) or BARE_ADDRESS.search(text)):
             rest = found.rest if found else text
-            if found or _address_alone(rest) or rest.lstrip().startswith("["):
+            if found or address_alone(rest) or rest.lstrip().startswith("["):
                 source.end = number
                 return True
         if source.end > source.start:
@@ -576,7 +576,7 @@ def _name(line: Line) -> str:
     return text if sure and (bold or text.endswith((":", "：")) or alone) else ""
 
 
-def _address_alone(text: str) -> bool:
+def address_alone(text: str) -> bool:
     """Whether nothing but addresses stands on a line, or a link whose words are its title."""
     return _ADDRESSES.fullmatch(text.strip()) is not None
 

@@ -25,7 +25,7 @@ import msgspec
 from adjudge.fetchers.urls import MalformedURL, page_key
 from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import Outline, lines, outlined
+from adjudge.scoring.text.blocks import Outline, address_alone, lines, outlined
 from adjudge.scoring.text.citation_marks import (
     MAX_PIECE,
     Labels,
@@ -429,6 +429,7 @@ class _Statement:
         """Whether it states anything; that is looked at when it is asked for."""
         if not self.fact and self.sentence is not None:
             said = self.sentence.fact if self.sentence.states_something else ""
+            said = "" if len(said) <= _MAX_WORKS and names_sources(self.sentence.raw) else said
             said = said or (self.sentence.linked if self._linked else "")
             if said:
                 self.raws, self.fact = [self.sentence.raw], said
@@ -447,6 +448,15 @@ class _Titled:
         self.depth = depth
         self.own = own  # what it states itself, if nothing below it turns out to cite its sources
         self.used = False
+
+
+_NOTHING = Line("blank", "", "")
+# "EPA overview: https://...": a title of six words at most, without figures but a year.
+_TITLE_WORD = r"(?:(?:19|20)\d\d|[^\W\d_][^\s\d:：!?]{0,40}+)"
+_NAMED_ADDRESS = re.compile(
+    rf"\s*(?:{_TITLE_WORD} ){{0,5}}{_TITLE_WORD}[:：] ?(<?https?://[^\s<>]{{1,8192}}+>?)\s*"
+)
+_ENDED = re.compile(r"[.!?。！？][\"”’)*_\]]{0,4}\s*\Z")  # of a sentence, at the end of a line
 
 
 class _Body:
@@ -479,6 +489,7 @@ class _Body:
         self._began = 0
         self._item = False
         self._depth = _OUTSIDE  # of the item that is being read
+        self._named = -2  # the last line of sources
         self._gap = False  # whether the paragraph is a title behind which a blank line has come
         self._section: _Titled | None = None  # a heading that is nothing but a source
         self._titled: list[_Titled] = []
@@ -491,24 +502,24 @@ class _Body:
         before: tuple[Line, int] | None = None
         for number, line in enumerate(found):
             if before is not None:
-                self._line(*before, line.kind == "ruler")
+                self._line(*before, line)
             if not self.complete:
                 break
             before = line, number
         else:
             if before is not None:
-                self._line(*before, False)
+                self._line(*before, _NOTHING)
             self._end_table()
             self._flush()
             self._leave(_OUTSIDE)
             self._leave_section()
         self._close()
 
-    def _line(self, line: Line, number: int, ruled: bool) -> None:
-        """Take one line; `ruled` says that the next one is a ruler."""
+    def _line(self, line: Line, number: int, below: Line) -> None:
+        """Take one line, with the one `below` it."""
         if line.kind == "row" and len(line.text) <= MAX_PIECE:
             self._flush()
-            self._rows.append(_Row(marked(line.text, self._sources.labels), number, ruled))
+            self._rows.append(_Row(marked(line.text, self._sources.labels), number, below.kind == "ruler"))
             if len(self._rows) >= _MAX_ROWS:
                 self._end_table()
             return
@@ -521,6 +532,8 @@ class _Body:
             self._gap = True
         elif named := self._sources_named(line):
             self._source_line(named, line, number)
+        elif line.kind == "prose" and names_sources(line.text) and address_alone(below.text):
+            pass  # the titles of what stands below
         elif line.kind in ("prose", "row"):
             if self._gap:
                 self._flush()
@@ -528,7 +541,7 @@ class _Body:
                 self._began = number
                 if not line.raw[:1].isspace():
                     self._leave(_OUTSIDE)
-            self._paragraph.append(line.text)
+            self._paragraph.append(self._untitled(line.text, number))
             self._length += len(line.text)
             if self._length > MAX_PIECE:
                 self._flush()
@@ -538,6 +551,17 @@ class _Body:
             self._flush()
             if line.kind == "heading":
                 self._begin_section(line.text[:_MAX_HEADING], number)
+
+    def _untitled(self, text: str, number: int) -> str:
+        """A line of a paragraph; of one that is the title and address of a source of what stands above, the address."""
+        named = _NAMED_ADDRESS.fullmatch(text) if "://" in text else None
+        if named is None or not (self._paragraph or self._named == number - 1):
+            return text
+        if not self._paragraph:
+            return named[1]
+        above = self._paragraph[-1]
+        is_stated = _ENDED.search(above) is not None and address_in(above) is None
+        return named[1] if is_stated or address_alone(above) or names_sources(above) else text
 
     def _begin_section(self, text: str, number: int) -> None:
         self._leave(_OUTSIDE)
@@ -698,6 +722,7 @@ class _Body:
     def _source_line(self, found: Marked, line: Line, number: int) -> None:
         """Take a line of sources."""
         self._flush()
+        self._named = number
         sources = self._sources.counted(found.marks, number)
         inside = self._kind == "item" and (line.kind == "item" or line.raw[:1].isspace())
         depth = _depth(line.raw, line.kind == "item") if inside else _OUTSIDE
