@@ -585,3 +585,32 @@ def test_a_line_with_its_address_may_state_something(line: str) -> None:
     stated = line.format(A).partition(":")[0]
     above = f"{SAID} {B}" if stated == "It stands" else SAID
     assert [one.url for one in parse(f"{above}  \n{line.format(A)}\n").triplets if stated in one.fact] == [A]
+
+
+def test_the_target_of_a_link_may_have_blanks() -> None:
+    text = f'{SAID} [The mill]({A}?q=the old mill)\n\n[One]({B} "a title") is a mill that grinds rye.'
+    assert [(one.fact, one.url) for one in parse(text).triplets] == [
+        (SAID, f"{A}?q=the%20old%20mill"),
+        ("[One] is a mill that grinds rye.", B),
+    ]
+
+
+def test_a_row_that_is_named_a_source_is_that_of_the_rows_above() -> None:
+    rows = (
+        "Field | Value",
+        "---|---",
+        "Price | 4.09",
+        "Rating | 4.7",
+        f"Product URL | [View]({A})",
+        "Found by | search",
+    )
+    table = "".join(f"| {row} |\n" for row in rows)
+    found = [(one.fact, one.url) for one in parse(f"# Mills\n\n{table}").triplets]
+    assert found == [("Field: Price; Value: 4.09", A), ("Field: Rating; Value: 4.7", A)]
+
+
+def test_a_permalink_is_the_source_of_its_row() -> None:
+    table = f"| Author | Title | Permalink |\n|---|---|---|\n| robin | The mill grinds oats | [Link]({A}) |\n"
+    assert [(one.fact, one.url) for one in parse(table).triplets] == [
+        ("Author: robin; Title: The mill grinds oats", A)
+    ]

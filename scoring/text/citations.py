@@ -318,7 +318,7 @@ _TITLE_START = re.compile(r"\s{0,3}(?:\[|\*\*|__)")
 _BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)[^*_\n]{1,100}(?:\*\*|__)\s{0,3}[:：]?\s*")
 _BOLD = re.compile(r"\*\*[^*\n]{1,300}\*\*|__[^_\n]{1,300}__")
 _SOURCE_COLUMN = re.compile(
-    r"\b(?:sources?|refs?|references?|citations?|links?|urls?)\b|来源|出处|参考|引用|文献|链接|網址|网址",
+    r"\b(?:sources?|refs?|references?|citations?|(?:perma)?links?|urls?)\b|来源|出处|参考|引用|文献|链接|網址|网址",
     re.IGNORECASE,
 )
 
@@ -568,7 +568,7 @@ class _Body:
         self._leave_section()
         self._close()
         heading = marked(text, self._sources.labels)
-        self._lead = heading.fact.lstrip("0123456789.、 ")
+        self._lead = heading.fact.lstrip("0123456789.、)） ")
         self._bare = None
         sources = self._sources.counted(heading.marks, number) if heading.marks else {}
         if not sources:
@@ -840,6 +840,10 @@ class _Body:
             self._header = [cell.fact for cell in cells]
         if heads or not row.states_something:
             self._sources.counted(row.marks, number)
+            return
+        if len(cells) == 2 and cells[1].marks and not cells[0].marks and _names_column(cells[0].fact):
+            if sources := self._sources.counted(cells[1].marks, number):  # of what the rows above say
+                self._attach(cells[1], sources, _OUTSIDE)
             return
         headers = [*self._header, *[""] * len(cells)]
         marks = [self._marks_of(cell, headers[i]) for i, cell in enumerate(cells)]

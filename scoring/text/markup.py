@@ -59,6 +59,8 @@ _BROKEN = re.compile(
 _LABELLED = re.compile(r"[ \t]{0,8}(?:\d{1,4}[.)]|[-=_]+\s*$)")
 
 _WITH_ADDRESS = re.compile(r"^[^\n]*://[^\n]*$", re.MULTILINE)
+# The target of a link with blanks in it, which no title and no size of an image follows.
+_SPACED = re.compile(r"\]\((https?://[^\s()<>\"']{1,2000}+(?: [^\s()<>\"'=]{1,80}+){1,8})\)")
 # An entry's label that leads back to its mark, within the link to the entry's source.
 _LABEL_WITHIN = re.compile(r"\[\[(\d{1,4})\]\(#[^\s()]{1,200}\)[ \t]{1,4}(?=[^\]])")
 _ENTRY_LABEL = re.compile(r"\[\^?[\w.:-]{1,24}\^?\](?![(\[])")
@@ -113,6 +115,8 @@ def plain(text: str) -> str:
         text = _FOREIGN.sub(_link, text)
     if any(part in text for part in _RAISED_PARTS):
         text = _RAISED.sub(_raised, text)
+    if "](" in text and "://" in text:
+        text = _SPACED.sub(lambda found: found[0].replace(" ", "%20"), text)
     if "](#" in text:
         text = _LABEL_WITHIN.sub(r"[\1] [", text)
     if "://" in text:
