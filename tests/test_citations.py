@@ -614,3 +614,15 @@ def test_a_permalink_is_the_source_of_its_row() -> None:
     assert [(one.fact, one.url) for one in parse(table).triplets] == [
         ("Author: robin; Title: The mill grinds oats", A)
     ]
+
+
+def test_brackets_around_the_title_of_a_source_go_with_it() -> None:
+    assert [one.fact for one in parse(f"{SAID[:-1]} ([source]({A})).").triplets] == [SAID]
+
+
+@pytest.mark.parametrize(("count", "cited"), [(3, 3), (12, 12), (13, 0)])
+def test_many_sources_below_a_name_are_those_of_the_whole_report(count: int, cited: int) -> None:
+    named = "".join(f"- [Study {n} of mills](https://s{n}.example/a)\n" for n in range(count))
+    more = "## Rye\n\nIt grinds rye as well, said the miller.\n"
+    found = parse(f"# Mills\n\n## Oats\n\n{SAID}\n**Key citations**\n{named}\n{more}")
+    assert len(found.triplets) == cited and len(found.references) == (count if not cited else 0)

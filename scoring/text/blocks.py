@@ -136,6 +136,12 @@ class _Named:
         self.start = self.end = start
         self.tight = tight  # it follows the text without a blank line
         self.followed = False  # by more text in its section
+        self.lines = 0  # with addresses
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it names so many that they are the report's sources, and not those of what stands beside it."""
+        return self.lines > _MOST_SOURCES
 
 
 _POINTER = re.compile(
@@ -151,6 +157,7 @@ _RAISED_POINTER = re.compile(
 )
 _MAY_POINT = re.compile(r"[\[【［〔〖(（^\d<¹²³⁴-⁹①-⑳㉑-㉟]")  # what a mark of any form has
 _MAX_POINTERS = 20_000
+_MOST_SOURCES = 12  # lines below a name that are the sources of a section
 # A word in front of numbers, as marks have it: "[Page 3]", "(Sources: 1, 2)".
 _WORDED_POINTER = re.compile(
     r"[\[【［〔〖(（](?<!!.)(?<!!\[\].)\s?([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?"
@@ -258,9 +265,10 @@ class _Outliner:
         self._end()
         keys, spans = self._named_by_marks()
         chosen = list(self._chosen())
-        lists = _merged([*((block.start, block.end) for block in chosen), *spans])
+        long = [(one.start, one.end) for one in self._named if one.is_list]
+        lists = _merged([*((block.start, block.end) for block in chosen), *spans, *long])
         styles = any(one.tight or one.followed for one in self._named)
-        sources = tuple((one.start, one.end) for one in self._named if styles)
+        sources = tuple((one.start, one.end) for one in self._named if styles and not one.is_list)
         listed = self._entries.union(keys, *(block.labels for block in chosen))
         words = self._marking_words(listed)
         bracketed = self._bracketed(listed) or any(word.square for word in words)
@@ -409,6 +417,7 @@ class _Outliner:
             rest = found.rest if found else text
             if found or address_alone(rest) or rest.lstrip().startswith("["):
                 source.end = number
+                source.lines += 1
                 return True
         if source.end > source.start:
             source.followed = found is None or not found.label

@@ -240,6 +240,8 @@ def tidy(text: str) -> str:
     if _EMPHASIS_SIGN.search(text):
         text = _EMPHASIS.sub("", text)
     text = LEFT_OVER.sub("", text)
+    if "()" in text or "（）" in text:  # brackets around brackets
+        text = LEFT_OVER.sub("", text)
     return _BEFORE_POINT.sub("", _SPACES.sub(" ", text)).strip(" ,;:，；：、|-–—")
 
 
