@@ -22,12 +22,13 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     """Every table of the leaderboard as Markdown, with its notes and how it was made."""
     lines = ["# Leaderboard", ""]
     lines += [f"- {escaped(note)}" for note in board.notes]
+    if (unread := unread_table(board)) is not None:
+        lines += ["", as_markdown(unread).rstrip("\n")]
     for section in sections_of(board):
         lines += ["", f"## {escaped(section.title)}", "", escaped(section.lead)]
         for table in section.tables:
             lines += ["", as_markdown(table).rstrip("\n")]
-    after = (unread_table, answers_table, lengths_table, systems_table, overrides_table)
-    for found in (table(board) for table in after):
+    for found in (answers_table(board), lengths_table(board), systems_table(board), overrides_table(board)):
         lines += [] if found is None else ["", as_markdown(found).rstrip("\n")]
     lines += ["", "## How it was made", ""]
     for source in board.sources:
