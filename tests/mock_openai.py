@@ -165,9 +165,8 @@ class MockOpenAI:
         await self.stop()
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._runner = web.ServerRunner(
-            web.Server(self._handle, access_log=None, handler_cancellation=True), shutdown_timeout=0.1
-        )
+        self._server = web.Server(self._handle, access_log=None, handler_cancellation=True)
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, backlog=4096)
         await site.start()
@@ -176,6 +175,8 @@ class MockOpenAI:
 
     async def stop(self) -> None:
         await self._runner.cleanup()
+        await asyncio.sleep(0.01)  # what was being accepted meanwhile
+        await self._server.shutdown(0.0)
 
     def at(self, fault: str) -> str:
         """The URL under which this server fails so."""

@@ -563,13 +563,13 @@ A, B = "https://a.example/one", "https://b.example/two"
     ],
 )
 @pytest.mark.parametrize("before", ["", "1. ", "- "])
-def test_titles_of_the_sources_below_a_statement_are_no_statements(before: str, below: str) -> None:
+def test_titles_of_sources_below_are_no_statements(before: str, below: str) -> None:
     indent = " " * len(before)
     text = f"{before}{SAID}  \n" + "".join(f"{indent}{line}  \n" for line in below.split("\n"))
     assert [(one.fact, one.url) for one in parse(text).triplets] == [(SAID, A), (SAID, B)]
 
 
-def test_titles_of_the_sources_behind_a_statement_are_no_statements() -> None:
+def test_titles_of_sources_behind_are_no_statements() -> None:
     for text in (
         f"{SAID} Sources: a study, the yearbook.  \n{A}  \n{B}\n",
         f"{SAID} Sources: a study ([one]({A}), [two]({B})).\n",
@@ -621,7 +621,7 @@ def test_brackets_around_the_title_of_a_source_go_with_it() -> None:
 
 
 @pytest.mark.parametrize(("count", "cited"), [(3, 3), (12, 12), (13, 0)])
-def test_many_sources_below_a_name_are_those_of_the_whole_report(count: int, cited: int) -> None:
+def test_many_sources_are_those_of_the_whole_report(count: int, cited: int) -> None:
     named = "".join(f"- [Study {n} of mills](https://s{n}.example/a)\n" for n in range(count))
     more = "## Rye\n\nIt grinds rye as well, said the miller.\n"
     found = parse(f"# Mills\n\n## Oats\n\n{SAID}\n**Key citations**\n{named}\n{more}")
