@@ -609,6 +609,12 @@ def test_a_row_that_is_named_a_source_is_that_of_the_rows_above() -> None:
     assert found == [("Field: Price; Value: 4.09", A), ("Field: Rating; Value: 4.7", A)]
 
 
+def test_a_source_in_the_first_row_is_of_no_text_above() -> None:
+    rows = ("Field | Value", "---|---", f"Product URL | [View]({A})", "Price | 4.09")
+    found = parse(SAID + "\n\n" + "".join(f"| {row} |\n" for row in rows))
+    assert found.triplets == () and A in found.addresses
+
+
 def test_a_permalink_is_the_source_of_its_row() -> None:
     table = f"| Author | Title | Permalink |\n|---|---|---|\n| robin | The mill grinds oats | [Link]({A}) |\n"
     assert [(one.fact, one.url) for one in parse(table).triplets] == [

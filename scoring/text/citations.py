@@ -842,7 +842,10 @@ class _Body:
             self._sources.counted(row.marks, number)
             return
         if len(cells) == 2 and cells[1].marks and not cells[0].marks and _names_column(cells[0].fact):
-            if sources := self._sources.counted(cells[1].marks, number):  # of what the rows above say
+            sources = self._sources.counted(cells[1].marks, number)
+            if self._fresh:  # nothing is stated above it in its table
+                self._list((mark.title, mark.url) for mark in cells[1].marks if mark.url)
+            elif sources:
                 self._attach(cells[1], sources, _OUTSIDE)
             return
         headers = [*self._header, *[""] * len(cells)]
