@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import msgspec
@@ -28,7 +27,7 @@ import msgspec
 from adjudge.engine.evaluation.memory import rare_collections
 from adjudge.engine.store import JudgmentStore, Place
 from adjudge.engine.store.journal import Journal
-from adjudge.engine.store.judgments import JUDGMENTS
+from adjudge.engine.store.judgments import JUDGMENTS, row_of
 from adjudge.judges import Context, Judgment, Usage
 from benchmarks.orchestration import Check, Verdict
 from benchmarks.timing import QUICK_RUNS, RUNS, Row, alone, main
@@ -119,7 +118,9 @@ def write_sqlite(folder: str, count: int) -> None:
         database.execute("PRAGMA journal_mode=WAL")
         database.execute(f"CREATE TABLE judgments ({names}) WITHOUT ROWID")
         for first in range(0, count, A_PART):
-            rows = [_plain(judgment(number)) for number in range(first, first + A_PART)]
+            rows = [
+                msgspec.structs.astuple(row_of(judgment(number))) for number in range(first, first + A_PART)
+            ]
             database.executemany(f"INSERT INTO judgments VALUES ({', '.join('?' * len(_COLUMNS))})", rows)
             database.commit()
 
@@ -132,14 +133,6 @@ def look_up_sqlite(folder: str, numbers: Iterable[int]) -> None:
 
 
 _COLUMNS = [f'"{name}"' if name == "group" else name for name in JUDGMENTS.schema.names]
-
-
-def _plain(one: Judgment[Verdict]) -> tuple[Any, ...]:
-    answer = msgspec.json.encode(one.answer).decode()
-    counted = (one.usage.prompt_tokens, one.usage.cached_tokens, one.usage.completion_tokens)
-    said = (one.status, one.reason, one.text, one.finish_reason)
-    made = (one.seconds, one.judge, one.engine, one.written_at)
-    return (one.key, one.group, one.question, answer, *said, *counted, *made)
 
 
 def _write(folder: str, count: int) -> Taken:

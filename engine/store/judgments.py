@@ -15,7 +15,7 @@ from adjudge.engine.store.writer import FLUSH_SECONDS
 from adjudge.judges import Answer, Judgment, Question, Usage
 from adjudge.judges.judgment import JudgeReason, Status
 
-__all__ = ["JUDGMENTS", "JudgmentRow", "JudgmentStore"]
+__all__ = ["JUDGMENTS", "JudgmentRow", "JudgmentStore", "row_of"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -110,29 +110,34 @@ class JudgmentStore(Table[JudgmentRow]):
 
     def put(self, judgment: Judgment[A]) -> None:
         """Keep `judgment`. Raises StoreError if an earlier part could not be written."""
-        answer = None if judgment.answer is None else json_text(judgment.answer)
-        usage = judgment.usage
-        row = JudgmentRow(
-            key=judgment.key,
-            group=judgment.group,
-            question=judgment.question,
-            answer=answer,
-            status=judgment.status,
-            reason=judgment.reason,
-            text=judgment.text,
-            finish_reason=judgment.finish_reason,
-            prompt_tokens=_stored(usage.prompt_tokens),
-            cached_tokens=_stored(usage.cached_tokens),
-            completion_tokens=_stored(usage.completion_tokens),
-            seconds=judgment.seconds,
-            judge=judgment.judge,
-            engine=judgment.engine,
-            written_at=judgment.written_at,
-            served=judgment.served or None,
-            system_fingerprint=judgment.system_fingerprint or None,
-            constrained=judgment.constrained,
-        )
-        self._parts.put(row, 300 + len(judgment.text) + len(answer or ""))
+        row = row_of(judgment)
+        self._parts.put(row, 300 + len(row.text) + len(row.answer or ""))
+
+
+def row_of(judgment: Judgment[A]) -> JudgmentRow:
+    """A judgment as it is stored."""
+    answer = None if judgment.answer is None else json_text(judgment.answer)
+    usage = judgment.usage
+    return JudgmentRow(
+        key=judgment.key,
+        group=judgment.group,
+        question=judgment.question,
+        answer=answer,
+        status=judgment.status,
+        reason=judgment.reason,
+        text=judgment.text,
+        finish_reason=judgment.finish_reason,
+        prompt_tokens=_stored(usage.prompt_tokens),
+        cached_tokens=_stored(usage.cached_tokens),
+        completion_tokens=_stored(usage.completion_tokens),
+        seconds=judgment.seconds,
+        judge=judgment.judge,
+        engine=judgment.engine,
+        written_at=judgment.written_at,
+        served=judgment.served or None,
+        system_fingerprint=judgment.system_fingerprint or None,
+        constrained=judgment.constrained,
+    )
 
 
 def _stored(tokens: int) -> int:
