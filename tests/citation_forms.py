@@ -129,8 +129,57 @@ NUMBERS_AND_LISTS = {
         + _listed("1.", "2.", "3.", "## Works cited")
     ),
     "escaped addresses": _NUMBERS + _listed("1.", "2.", "3.").replace("_", "\\_").replace("&", "\\&"),
+    "numbers in braces": _marked("{1}", "{2,", "3}") + _listed("{1}", "{2}", "{3}"),
+    "numbers in angle brackets": _marked("<1>", "<2,", "3>") + _listed("<1>", "<2>", "<3>"),
+    "numbers behind number signs": _marked("[#1]", "[#2]", "[#3]") + _listed("#1", "#2", "#3"),
+    "numbers behind carets": _marked("^1", "^2", ",^3", space="") + _listed("1.", "2.", "3."),
+    "small raised numbers with a line": _marked("¹", "²", "⁻³", space="") + _listed("1.", "2.", "3."),
+    "numbers joined by and": _marked("[1]", "[2 and ", "3]") + _listed("[1]", "[2]", "[3]"),
+    "numbers between strokes": _marked("[1]", "[2|", "3]") + _listed("[1]", "[2]", "[3]"),
+    "the word reference in front": (
+        _marked("(see reference 1)", "(see reference 2) (see reference 3)", "") + _listed("1.", "2.", "3.")
+    ),
+    "numbers in italic parentheses": _marked("*(1)*", "*(2)*", " *(3)*") + _listed("1.", "2.", "3."),
+    "citations of LaTeX": (
+        _marked("\\cite{mill}", "\\cite{barge,weight}", "")
+        + "\\begin{thebibliography}{9}\n"
+        + _listed("\\bibitem{mill}", "\\bibitem{barge}", "\\bibitem{weight}", "").lstrip()
+        + "\\end{thebibliography}\n"
+    ),
+    "citations of LaTeX in parentheses": (
+        _marked("~\\citep[p.~4]{mill}", "~\\citep{barge, weight}", "", space="")
+        + _listed("\\bibitem{mill}", "\\bibitem{barge}", "\\bibitem{weight}", "\\section*{Works}")
+    ),
+    "footnotes of reStructuredText": (
+        _marked("[#a]_", "[#b]_", " [#c]_") + _listed(".. [#a]", ".. [#b]", ".. [#c]", "")
+    ),
+    "list in a code block": _NUMBERS + _listed("[1]", "[2]", "[3]", "## References\n\n```") + "```\n",
+    "list in JSON": _NUMBERS
+    + "## References\n\n```json\n["
+    + ",\n".join(
+        f'{{"id": {n}, "title": "A work", "url": "{url}"}}'
+        for n, url in enumerate((MILL, BARGES, WEIGHTS), 1)
+    )
+    + "]\n```\n",
+    "list of numbered links": (
+        _marked("[[1]]", "[[2]]", "[[3]]", space="") + f"[[1]]({MILL})\n[[2]]({BARGES})\n[[3]]({WEIGHTS})\n"
+    ),
+    "list on a line of its own": (
+        _NUMBERS + f"**Sources:** (1) Mill register {MILL} (2) Barge ledger {BARGES} (3) Weights {WEIGHTS}\n"
+    ),
+    "list with words between": _NUMBERS
+    + _listed("1.", "2.", "3.", "## References\n\nPrimary (the council):\n"),
+    "footnotes in a table": (
+        "# The river\n\n| What | Year |\n|---|---|\n| The mill grinds oats[^1] | 2024 |\n"
+        "| Barges carry ninety tonnes[^2][^3] | 2024 |\n| No bridge crosses the river | 2024 |\n\n"
+        + _listed("[^1]:", "[^2]:", "[^3]:", "")
+    ),
 }
 LABELS = {
+    "author without a year": (
+        _marked("(Ostrevan, n.d.)", "(Quell, 2023; Tann, 2022)", "")
+        + f"## References\n\n{_APA.replace('2021', 'n.d.')}"
+    ),
     "letters and numbers": _marked("[S1]", "[S2]", "[S3]")
     + _listed("- [S1]", "- [S2]", "- [S3]", "## Sources"),
     "letter, dash, number": _marked("[A-0]", "[B-0]", "[C-0]") + _listed("[A-0]", "[B-0]", "[C-0]"),
@@ -166,6 +215,11 @@ LINKS = {
         + f"[\\[2\\]]({BARGES}) Barge ledger of the upper river\n<{BARGES}>\n\n"
         + f"[\\[3\\]]({WEIGHTS}) Book of weights for all who sell by the tonne\n<{WEIGHTS}>\n"
     ),
+    "links of AsciiDoc": _marked(f"{MILL}[Mill]", f"{BARGES}[Barges]", f" {WEIGHTS}[Weights]"),
+    "notes of a wiki": _marked(
+        f"<ref>Mill {MILL}</ref>", f"<ref>[{BARGES} Barges]</ref>", f"<ref>{WEIGHTS}</ref>", space=""
+    ),
+    "addresses in brackets": _marked(f"[{MILL}]", f"[{BARGES}]", f"[{WEIGHTS}]"),
     "links of Org": _marked(f"[[{MILL}][Mill]]", f"[[{BARGES}][Barges]]", f" [[{WEIGHTS}][Weights]]"),
     "links of Slack": _marked(f"<{MILL}|Mill>", f"<{BARGES}|Barges>", f" <{WEIGHTS}|Weights>"),
     "links of reStructuredText": _marked(f"`Mill <{MILL}>`_", f"`B <{BARGES}>`_", f" `W <{WEIGHTS}>`_"),
@@ -274,6 +328,19 @@ BESIDE = {
     "card with a linked title": _blocks("**A work** (<[link]({url}) >)\n- {said}.\n"),
     "card with an address in its first item": _blocks("**A work**\n<- URL: [{url}]({url})\n>- {said}.\n"),
     "card below a heading": _blocks("### A work of note\n\n<Link: {url}  \n>\n* {said}.\n"),
+    "findings with a number, and lists of sources": _blocks("**Finding 3.** {said}.\n\n<- Source: {url}\n>"),
+    "notes set apart": (
+        f"# The river\n\n> [!NOTE]\n> The mill grinds oats.\n> Source: {MILL}\n\n> [!NOTE]\n> Barges carry ninety "
+        f"tonnes.\n> Sources: {BARGES}, {WEIGHTS}\n\nNo bridge crosses the river.\n"
+    ),
+    "names behind quotations": _blocks('"{said}." —< A work, {url}>\n'),
+    "source in front of the finding": _blocks("**Source:**< {url}>\n**Finding:** {said}.\n"),
+    "table in HTML": (
+        "# The river\n\n<table><tr><th>Finding</th><th>Source</th></tr><tr><td>The mill grinds oats</td><td>"
+        f'<a href="{MILL}">Mill</a></td></tr><tr><td>Barges carry ninety tonnes</td><td><a href="'
+        f'{BARGES.replace("&", "&amp;")}">B</a> <a href="{WEIGHTS}">W</a></td></tr><tr><td>No bridge crosses the '
+        "river</td><td></td></tr></table>\n"
+    ),
     "lead-in": _blocks("According to< [A work]({url})>:\n\n- {said}.\n"),
     "heading that is a source": _blocks("### Source:< [A work]({url})>\n\n{said}.\n"),
     "links behind the full stop": (

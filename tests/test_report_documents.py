@@ -67,6 +67,15 @@ def test_footnotes_are_marks_and_definitions(tmp_path: Path) -> None:
     assert said.endswith("[^1]: Lee, [Register](https://r.example/).")
 
 
+def test_note_of_each_chapter_is_its_own(tmp_path: Path) -> None:
+    chapter = '<p>It spans {0} metres.<sup><a href="#n1">1</a></sup></p><ol><li id="n1">https://r.example/{0}</li></ol>'
+    said = read(tmp_path, "r.html", (chapter.format(312) + chapter.format(418)).encode())
+    assert [line for line in said.splitlines() if line.startswith("[^1]: ")] == [
+        "[^1]: https://r.example/312",
+        "[^1]: https://r.example/418",
+    ]
+
+
 def test_cells_keep_their_links(tmp_path: Path) -> None:
     html = '<table><tr><th>What</th><th>Source</th></tr><tr><td>312 m</td><td><a href="https://r.example/">R</a></td></tr></table>'
     assert "| 312 m | [R](https://r.example/) |" in read(tmp_path, "r.html", html.encode())

@@ -7,6 +7,7 @@ import io
 import re
 import zipfile
 import zlib
+from bisect import bisect
 from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError
 
@@ -90,7 +91,7 @@ def _html_of_word(body: bytes) -> str:
 
 def _marked_down(html: str) -> str:
     """`html` as Markdown. Raises Unreadable for a shape that would take more than linear time."""
-    from bs4 import BeautifulSoup, Tag
+    from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
     if problem := excess(html):
@@ -101,7 +102,7 @@ def _marked_down(html: str) -> str:
     for element in soup.find_all(_is_hidden):
         if not element.decomposed:
             element.decompose()
-    _mark_footnotes(soup, {str(one["id"]): one for one in soup.find_all(id=True) if isinstance(one, Tag)})
+    _mark_footnotes(soup)
     for raised in soup.find_all("sup"):
         if _RAISED.fullmatch(numbers := raised.get_text()):
             raised.replace_with(f"<sup>{numbers}</sup>")
@@ -116,22 +117,31 @@ def _is_hidden(element: "Tag") -> bool:
     return element.has_attr("hidden") or bool(_HIDING.search(str(element.get("style") or "")))
 
 
-def _mark_footnotes(soup: "BeautifulSoup", places: "dict[str, Tag]") -> None:
-    """Write links to a note as its mark, `[^1]`, and the note as its definition, without the way back."""
-    notes: dict[str, str] = {}
+def _mark_footnotes(soup: "BeautifulSoup") -> None:
+    """Write links to a note as its mark, `[^1]`, and the note as its definition, without the way back.
+
+    Chapters that were joined to one page repeat names: a link is to the next place of its name, else to the last one.
+    """
+    order = {id(one): place for place, one in enumerate(soup.find_all(True))}
+    named: dict[str, list[Tag]] = {}
+    for one in soup.find_all(id=True):
+        named.setdefault(str(one["id"]), []).append(one)
+    notes: dict[int, tuple[Tag, str]] = {}
     for link in soup.find_all("a", href=re.compile("^#.")):
-        name, label = str(link["href"])[1:], link.get_text().strip().strip("[]")
-        note = places.get(name)
-        if note is None or note.name not in ("li", "p", "div", "aside", "dd", "td"):
+        places, label = named.get(str(link["href"])[1:], []), link.get_text().strip().strip("[]")
+        if not places:
+            continue
+        place = bisect(places, order[id(link)], key=lambda one: order[id(one)])
+        note = places[min(place, len(places) - 1)]
+        if note.name not in ("li", "p", "div", "aside", "dd", "td"):
             continue
         if not label.isalnum() or len(label) > _LABEL or any(one is note for one in link.parents):
             continue
-        notes[name] = label
+        notes[id(note)] = (note, label)
         (link.parent if link.parent is not None and link.parent.name == "sup" else link).replace_with(
             f"[^{label}]"
         )
-    for name, label in notes.items():
-        note = places[name]
+    for note, label in notes.values():
         for back in note.find_all("a", href=re.compile("^#")):
             if set(back.get_text()) <= _BACK:
                 back.decompose()

@@ -148,7 +148,7 @@ _POINTER = re.compile(
     r"[\[【［〔]\^?([^\[\]【】［］〔〕\n]{1,80})[\]】］〕](?![(:：]|\\?\]\((?!#))"  # none that is a link's words
 )
 _NUMBERED_LINK = re.compile(r"\[\\?\[\^?(\d{1,4})\\?\]\]\((?!#)")
-_PARTED = re.compile(r"\s{0,3}[,;，；、–—-]\s{0,3}")
+_PARTED = re.compile(r"\s{0,3}(?:[,;，；、|&–—-]|(?<=\s)(?:and|und|et|y|和|及)(?=\s))\s{0,3}")
 _BARE_POINTER = re.compile(
     r"(?=[\^\d])(?<=[.!?。！？%)）”\"(（ ,，、])\^?(\d{1,3})(?=\s|$|[.,;，、。；)）<]|[一-鿿A-Z])"
 )
@@ -161,7 +161,7 @@ _MOST_SOURCES = 12  # lines below a name that are the sources of a section
 # A word in front of numbers, as marks have it: "[Page 3]", "(Sources: 1, 2)".
 _WORDED_POINTER = re.compile(
     r"[\[【［〔〖(（](?<!!.)(?<!!\[\].)\s?([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?"
-    r"(\d{1,4}(?:\s?[,;，；、]\s?\d{1,4}){0,20})\s?[\]】］〕〗)）]"
+    r"(\d{1,4}(?:\s?(?:[,;，；、&]|and|und|et|y|和|及)\s?\d{1,4}){0,20})\s?[\]】］〕〗)）]"
 )
 _PARTED_KEYS = re.compile(r"[,;，；、] ?")
 _KEY = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")  # a label that is no number, and no word
@@ -540,14 +540,28 @@ def outlined(text: str) -> Outline:
 
 
 def _with_entries(found: Iterable[Line]) -> Iterator[Line]:
-    """The lines, those as references that begin with numbered links and have only an address below, with that."""
-    begun = False
-    for line, below in pairwise(chain(found, [Line("blank", "", "")])):
-        inside, begun = (
-            begun,
-            not begun and _begins_entry(line) and _BARE_ALONE.fullmatch(below.text) is not None,
-        )
-        yield line._replace(kind="reference") if inside or begun else line
+    """The lines, those as references that begin with numbered links and have only an address below, with that.
+
+    A blank line may stand between the two.
+    """
+    waits = 0  # lines to the address of the entry that has begun
+    for line, below, further in _with_two_below(found):
+        if not waits and _begins_entry(line):
+            waits = 1 if _is_address(below) else 2 if below.kind == "blank" and _is_address(further) else 0
+            yield line._replace(kind="reference") if waits else line
+            continue
+        yield line._replace(kind="reference") if waits and line.kind != "blank" else line
+        waits = max(0, waits - 1)
+
+
+def _with_two_below(found: Iterable[Line]) -> Iterator[tuple[Line, Line, Line]]:
+    nothing = Line("blank", "", "")
+    for (line, below), (_, further) in pairwise(pairwise(chain(found, [nothing] * 2))):
+        yield line, below, further
+
+
+def _is_address(line: Line) -> bool:
+    return _BARE_ALONE.fullmatch(line.text) is not None
 
 
 def _begins_entry(line: Line) -> bool:
@@ -633,6 +647,7 @@ class _ReferenceLists:
         listed = _entry_like(unquoted(line.raw))
         prose = not listed and self._gap and (self._entries or self._level == _LABEL_LEVEL)
         prose = prose and not _BOLD_LINE.fullmatch(unquoted(line.raw))  # a title of some of the entries
+        prose = prose and (self._level == _LABEL_LEVEL or not _leads_in(line.text))
         if prose:
             self._level = 0
             return False
@@ -668,11 +683,19 @@ def _opens_list(lines: Iterable[str], sure: int) -> bool:
         return False
     if sure >= LIKELY and following.startswith("|"):
         return any(address_in(row) for row in below)
+    if sure >= LIKELY and len(below) > 1 and _leads_in(following):
+        return any(one is not None and leads_to_address(one.rest) for one in map(entry, below[1:]))
     found = entry(following)
     if sure < LIKELY:
         entries = takewhile(lambda one: one is not None, map(entry, below))
         return found is not None and all(one is not None and leads_to_address(one.rest) for one in entries)
     return bool(found and found.label and found.rest) or bool(address_in(following))
+
+
+def _leads_in(text: str) -> bool:
+    """Whether a line is no entry, but says of what kind those below it are: "Works of its first year:"."""
+    ends = text.rstrip(" *_").endswith((":", "：")) and len(text) <= MAX_TITLE
+    return ends and entry(text) is None and address_in(text) is None
 
 
 def _entry_like(raw: str) -> bool:

@@ -68,14 +68,16 @@ _TARGET = re.compile(
 
 # Atomic: what follows a dagger may itself look like numbers, and each of them would double the ways to read the rest.
 _ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6}(?![\dL†]))?|summary)?)"
-_NUMBERS = rf"(?>{_ONE}(?> {{0,2}}[,，、;；–—~-] {{0,2}}{_ONE}){{0,40}})"
-_WORD = r"(?:(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
+_BETWEEN = r" {0,2}(?:[,，、;；–—~|&-]|(?:and|und|et|y|和|及) )(?:and |und )? {0,2}"
+_NUMBERS = rf"(?>{_ONE}(?>{_BETWEEN}{_ONE}){{0,40}})"
+_SEE = r"(?:(?:see|cf\.?|siehe|vgl\.?|voir|véase|vedi) )?"
+_WORD = rf"(?:{_SEE}(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
 _WORDED = re.compile(rf"{_WORD}(\d{{1,4}})", re.IGNORECASE)
 _SIGNS = r"\\\[【［〔〖<¹²³⁴-⁹①-⑳㉑-㉟"
 _TOKEN = re.compile(
     # What a mark can begin with: the alternatives are not tried elsewhere.
     rf"(?=[{_SIGNS}`(（adhw])(?=[^adhw]|arxiv|doi|http|www\.)(?:"
-    r"(?P<code>`(?!https?://[^\s`]{1,300}`)[^`\n\[][^`\n]{0,300}`)"
+    r"(?P<code>`(?!https?://(?!localhost|127\.|0\.0\.0\.0)[^\s`]{1,300}`)[^`\n\[][^`\n]{0,300}`)"
     rf"|(?P<bracket>\\?[\[【［〔〖] ?{_WORD}(?P<numbers>{_NUMBERS}) ?\\?[\]】］〕〗])"
     r"|(?P<foot>\[\^(?P<note>[\w.:-]{1,40})\^?\])"
     r"|(?P<named>\[(?P<title>[^\[\]\n]{1,300})\]\[(?P<to>[^\[\]\n]{1,60})\])"
@@ -84,7 +86,7 @@ _TOKEN = re.compile(
     r"|(?P<round>[(（](?P<inside>[^()（）\n]{1,300})[)）])"
     r"|(?P<circled>[①-⑳㉑-㉟])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
-    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
+    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒⁻][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
     rf"|(?P<url>{SCHEME}"
@@ -135,13 +137,14 @@ _CHINESE_TAKES_NUMBER = frozenset(
 _NEAR = 60  # characters in front of a mark that tell what it is
 _OUTER = ("named", "worded", "round")
 _ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
-SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⸴˒", "0123456789-,,")
 
 _WORKS = re.compile(r"[;；]")
 _FRONT = re.compile(r"([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?")
 # A place in a work: a word or a sign and a number.
 _PLACE = re.compile(r"\s{0,2}(?:[^\W\d_]|[§¶])[^,;]{0,30}\d[\d\w.–-]{0,10}\s{0,2}|\s{0,2}第\d{1,5}\w{1,3}")
 _PLACE_BEHIND = re.compile(r"[:：]\s?(?:[^\W\d_.]{1,10}\.? ?|§ ?)?\d{1,5}(?:[–-]\d{1,5})?$")
+_HOST = re.compile(r"(?:https?://)?[\[\w%]", re.IGNORECASE)
 _SPACES = re.compile(r"\s*")
 _TRAILING = ".,;:!?'*_~\"…$"
 _TRAILING_SIGNS = _TRAILING + "\\\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -152,10 +155,12 @@ _MAX_ENCODINGS = 3  # how many times over an address may have been written as HT
 
 _MAX_AUTHORS = 300  # characters of an entry within which its year stands
 _AUTHOR = re.compile(r"[\s*_\"“\[(]{0,8}([^\W\d_][\w'’-]{0,40})")
-_YEAR = re.compile(r"(?<![\w/.-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/-])")
+_YEAR = re.compile(r"(?<![\w/.-])(?:(?:1[5-9]|20)\d\d[a-z]?|n\.d\.?|o\.J\.?)(?![\w/-])")
 _AUTHOR_WORD = re.compile(r"[^\W\d_][\w'’-]{0,40}")
-_SEPARATED = re.compile(r"\s{0,3}[,;，；、&]\s{0,3}")
-_AT_END = re.compile(r"\s*(?:[.,;:!?。，；：！？、)）|\n।॥؟۔،؛]|$)")
+_SEPARATED = re.compile(r"\s{0,3}(?:[,;，；、&]|(?<=\s)(?:and|und|et|y|和|及)(?=\s))\s{0,3}")
+_AT_END = re.compile(
+    r"[\s*_]*+(?:[(（]\d{1,3}[)）][\s*_]{0,4}+){0,20}+(?:[.,;:!?。，；：！？、)）|\n।॥؟۔،؛]|$)"
+)
 _LETTER_NEXT = re.compile(r"[a-zA-Z\u00c0-\u024f\u0370-\u03ff]")
 _ENDED = re.compile(r"[.!?。！？][\"'”’)）]{0,2}$")
 _TEXT_FRAGMENT = re.compile(r"#?:~:text=.*$", re.DOTALL)
@@ -379,6 +384,8 @@ def _address_end(match: re.Match[str]) -> int:
 def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     """The mark of a token, and where it ends."""
     if match["url"]:
+        if not _HOST.match(match["url"]):  # a form to be filled in: "https://..."
+            return None
         return Mark(url=_with_scheme(clean_url(match["url"]))), _address_end(match)
     if match["doi"]:
         return Mark(url=f"https://doi.org/{clean_url(match['name'])}"), _address_end(match)
@@ -403,13 +410,24 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
         mark = _rounded(match, known)
     elif match["circled"]:
         mark = _of_known((str(int(unicodedata.numeric(match["circled"]))),), known.bare)
-        mark = mark if _before(match).rpartition("\n")[2].strip() else None
+        mark = mark if _follows_text(match) else None
     elif match["small"]:
         mark = _raised(match, known)
     elif match["numbers"] or (match["raised"] and not _is_figure(match)):
         labels = _labels(match["numbers"] or match["raised"], known.known)
         mark = Mark(labels) if labels else None
     return (mark, end) if mark else None
+
+
+def _follows_text(match: re.Match[str]) -> bool:
+    """Whether a circled number stands behind what it is the mark of, and not in front of what it counts."""
+    before = _before(match).rpartition("\n")[2]
+    if not before.strip(" |>*-"):
+        return False
+    return before[-1] not in _OPENS or _AT_END.match(match.string, match.end()) is not None
+
+
+_OPENS = ' \t+|(（[：:，,、；;“"/=→'
 
 
 def _before(match: re.Match[str]) -> str:
@@ -425,7 +443,7 @@ def _raised(match: re.Match[str], known: Labels) -> Mark | None:
     """A raised number that is no unit's, ion's or isotope's."""
     if _is_figure(match):
         return None
-    return _of_known(tuple(re.split(r"[,⸴˒]", match["small"].translate(SMALL))), known.known)
+    return _of_known(_labels(match["small"].translate(SMALL), known.known), known.known)
 
 
 def _is_figure(match: re.Match[str]) -> bool:
@@ -486,7 +504,8 @@ def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
     found: list[int] = []
     span = False
     for part in re.split(
-        r" {0,2}([,，、;；–—~-]) {0,2}(?=\^?\d)", re.sub(r"†[^,，;；]*|L\d+(?:-L?\d+)?|summary", "", numbers)
+        r" {0,2}([,，、;；–—~|&-]|(?:and|und|et|y|和|及)(?= )) {0,2}(?=\^?\d)",
+        re.sub(r"†[^,，;；]*|L\d+(?:-L?\d+)?|summary", "", numbers),
     ):
         if part in tuple("-–—~"):
             span = True

@@ -60,7 +60,7 @@ _WWW = re.compile(r"(?<![\w/.])www\.[\w-]{1,63}\.[^\s<>\"]{1,2000}", re.IGNORECA
 class Reference(msgspec.Struct, frozen=True):
     """An entry of a reference list. `index` is its number (its place, if the label is a word), `line` where it stands.
 
-    `url` is "" for an entry that gives none.
+    `url` is "" for an entry that gives none; one whose label is its place has none (`placed`).
     """
 
     label: str
@@ -68,6 +68,7 @@ class Reference(msgspec.Struct, frozen=True):
     title: str
     url: str
     line: int
+    placed: bool = False
 
 
 def url_key(url: str) -> str:
@@ -110,7 +111,8 @@ def references_in(found: Iterable[Line], keys: Collection[str] = ()) -> Iterator
             yield from pending
             place += 1
             made = [
-                Reference(name, number_of(name, place), title, url, number) for name in names or (str(place),)
+                Reference(name, number_of(name, place), title, url, number, not names)
+                for name in names or (str(place),)
             ]
             pending = made if linked or not url else []
             yield from () if pending else made
@@ -226,8 +228,9 @@ class Sources:
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
         self._listed: dict[str, int] = {}
         self._keys: dict[str, str] = {}
+        labelled = {reference.label for reference in references if not reference.placed}
         for reference in references:
-            if reference.url:
+            if reference.url and not (reference.placed and reference.label in labelled):
                 self._defined[reference.label].append(reference)
                 self._listed.setdefault(self._key(reference.url), reference.index)
         for place, citation in enumerate(handed, 1):
@@ -399,6 +402,10 @@ def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Cit
     )
 
 
+_NUMBERED_NAME = re.compile(r"(?:\*\*|__)[^\W\d_]{1,20} ?#?\d{1,3}[.:：]?(?:\*\*|__)[.:：]?")
+"""A name in bold in front of what is stated: "**Finding 3.**"."""
+
+
 class _Row(NamedTuple):
     """A row of a table, its place in the report, and whether a ruler stands below it."""
 
@@ -430,6 +437,7 @@ class _Statement:
         if not self.fact and self.sentence is not None:
             said = self.sentence.fact if self.sentence.states_something else ""
             said = "" if len(said) <= _MAX_WORKS and names_sources(self.sentence.raw) else said
+            said = "" if _NUMBERED_NAME.fullmatch(self.sentence.raw) else said
             said = said or (self.sentence.linked if self._linked else "")
             if said:
                 self.raws, self.fact = [self.sentence.raw], said
@@ -451,11 +459,21 @@ class _Titled:
 
 
 _NOTHING = Line("blank", "", "")
+_BARE_ITEM = re.compile(r"\s{0,12}[-*+•]\s{1,8}<?https?://[^\s<>]{1,8192}+>?\s*")
 # "EPA overview: https://...": a title of six words at most, without figures but a year.
-_TITLE_WORD = r"(?:(?:19|20)\d\d|[^\W\d_][^\s\d:：!?]{0,40}+)"
+_TITLE_WORD = r"(?:(?:19|20)\d\d|[^\W\d_][^\s\d:：!?*]{0,40}+|[(/&+][^\s\d:：!?*]{0,40}+)"
 _NAMED_ADDRESS = re.compile(
     rf"\s*(?:{_TITLE_WORD} ){{0,5}}{_TITLE_WORD}[:：] ?(<?https?://[^\s<>]{{1,8192}}+>?)\s*"
 )
+# "- **EPA overview** — https://...": such an item, its name and its address.
+_NAMED_ITEM = re.compile(
+    rf"\s*[*_]{{0,2}}(?P<name>(?:{_TITLE_WORD} ){{0,5}}{_TITLE_WORD})[*_]{{0,2}}(?:[:：]| [—–-])[*_]{{0,2}} ?"
+    r"<?(?P<url>https?://[^\s<>()]{1,8192}+)>?\s*"
+)
+_MAX_NAME = 24  # columns of a name in wide characters
+_WIDE = re.compile(r"[⺀-鿿가-힣]")
+# A word or two in front of a list of addresses: "**Repositories:**".
+_LABEL = re.compile(r"\s*[*_]{0,3}[^\s\[\]]{1,40}(?: [^\s\[\]]{1,40}){0,2}[:：][*_]{0,3}\s*")
 _ENDED = re.compile(r"[.!?。！？][\"”’)*_\]]{0,4}\s*\Z")  # of a sentence, at the end of a line
 
 
@@ -490,8 +508,12 @@ class _Body:
         self._item = False
         self._depth = _OUTSIDE  # of the item that is being read
         self._named = -2  # the last line of sources
+        self._pointer = -2  # the last item that is a name and its address
         self._gap = False  # whether the paragraph is a title behind which a blank line has come
         self._section: _Titled | None = None  # a heading that is nothing but a source
+        self._card: _Titled | None = None  # a line of sources above the paragraph that cites them
+        self._cards = False  # whether such lines stand above
+        self._blank = -1  # the last blank line
         self._titled: list[_Titled] = []
         self._bare: _Titled | None = None  # a title without sources, if nothing is stated below it yet
         self._header: list[str] = []
@@ -528,12 +550,23 @@ class _Body:
         if line.kind != "ruler":
             self._header = []
             self._fresh = self._fresh or self._kind == "row"
+        if line.kind == "blank":
+            self._blank = number
+            if self._card is not None and self._paragraph:
+                self._flush()
+                self._card = None
         if line.kind == "blank" and self._may_head():
             self._gap = True
         elif named := self._sources_named(line):
-            self._source_line(named, line, number)
+            if not self._begins_card(line, number, below):
+                self._source_line(named, line, number)
+            elif sources := self._sources.counted(named.marks, number):
+                self._card = _Titled("", sources, _SECTION)
         elif line.kind == "prose" and names_sources(line.text) and address_alone(below.text):
             pass  # the titles of what stands below
+        elif line.kind == "prose" and _LABEL.fullmatch(line.text) and _BARE_ITEM.fullmatch(below.raw):
+            self._flush()
+            self._close()
         elif line.kind in ("prose", "row"):
             if self._gap:
                 self._flush()
@@ -552,6 +585,20 @@ class _Body:
             if line.kind == "heading":
                 self._begin_section(line.text[:_MAX_HEADING], number)
 
+    def _begins_card(self, line: Line, number: int, below: Line) -> bool:
+        """Whether a line of sources is the first of a paragraph that states what they say.
+
+        So it is where the first that stands so has nothing stated above it in its section.
+        """
+        first = line.kind == "prose" and below.kind == "prose" and self._blank == number - 1
+        first = first and not names_sources(below.text) and not address_alone(below.text)
+        if first and (self._bare is not None or not self._block):
+            self._cards = True
+        if first and self._cards:
+            self._flush()
+            self._fresh = True
+        return first and self._cards
+
     def _untitled(self, text: str, number: int) -> str:
         """A line of a paragraph; of one that is the title and address of a source of what stands above, the address."""
         named = _NAMED_ADDRESS.fullmatch(text) if "://" in text else None
@@ -564,6 +611,7 @@ class _Body:
         return named[1] if is_stated or address_alone(above) or names_sources(above) else text
 
     def _begin_section(self, text: str, number: int) -> None:
+        self._card, self._cards = None, False
         self._leave(_OUTSIDE)
         self._leave_section()
         self._close()
@@ -583,7 +631,9 @@ class _Body:
         if not (self._paragraph and depth > self._depth and self._heads()):
             self._flush()
         self._leave(depth)
-        self._paragraph, self._began, self._item = [line.text], number, True
+        text = _linked_item(line.text, self._pointer == number - 1)
+        self._pointer = number if text is not line.text else self._pointer
+        self._paragraph, self._began, self._item = [text], number, True
         self._length, self._depth, self._gap = len(line.text), depth, False
 
     def _leave(self, depth: int) -> None:
@@ -679,7 +729,7 @@ class _Body:
     def _sentence(self, sentence: Marked, alone: bool, follows: bool = False) -> None:
         """Read a sentence, `alone` in its piece of text or one that `follows` another."""
         statement = _Statement(sentence, self._depth, self._linked and self._item)
-        if not (self._all_sentences or sentence.marks or self._item or self._section):
+        if not (self._all_sentences or sentence.marks or self._item or self._section or self._card):
             if not self._fresh or statement.states():
                 self._state(statement, {})
             return
@@ -694,7 +744,7 @@ class _Body:
             else:
                 self._add_sources(self._last(), sentence.raw, sources)
             return
-        titled, lead = self._section, self._lead
+        titled, lead = self._card or self._section, self._lead
         if self._item and self._titled:
             titled, lead = self._titled[-1], self._titled[-1].title
         if titled is not None and not sources:
@@ -856,7 +906,7 @@ class _Body:
         whole = "; ".join(
             text
             for i, text in enumerate(named)
-            if said[i] and (not marks[i] or (i == name and cells[i].links and not _names_column(headers[i])))
+            if said[i] and (not marks[i] or (i == name and not _names_column(headers[i])))
         )[:MAX_FACT]
         cited = alone
         for i, cell in enumerate(cells):
@@ -882,6 +932,19 @@ class _Body:
             listed = bool(names) and all(name in self._sources.labels.known for name in names)
             return [Mark(names, raw=cell.fact)] if listed and cell.fact[:1].isdecimal() else cell.marks
         return [] if all(mark.raw[:1] in _BARE_SIGNS and not mark.url for mark in cell.marks) else cell.marks
+
+
+def _linked_item(text: str, follows: bool) -> str:
+    """The text of an item; of one that is only the name and the address of something, a link.
+
+    A word alone may be a field ("Evidence: https://..."), but for an item that `follows` one that is a name.
+    """
+    named = _NAMED_ITEM.fullmatch(text) if "://" in text else None
+    if named is None or not (follows or " " in named["name"] or _WIDE.search(named["name"])):
+        return text
+    if _WIDE.search(named["name"]) and _columns(named["name"]) > _MAX_NAME:
+        return text
+    return f"[{named['name']}]({named['url']})"
 
 
 def _lists_addresses(rows: Sequence[_Row], title: str) -> list[bool]:

@@ -10,8 +10,10 @@ from html import unescape
 from io import StringIO
 from itertools import pairwise
 
-from adjudge.scoring.text.citation_marks import SMALL
-from adjudge.scoring.text.scan import NOWHERE, code_spans, leads_to_address
+import msgspec
+
+from adjudge.scoring.text.notations import in_markdown
+from adjudge.scoring.text.scan import NOWHERE, code_spans, entry, leads_to_address
 from adjudge.scoring.text.titles import LIKELY, strength
 
 _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
@@ -30,29 +32,6 @@ _CHAT = re.compile(
     r"|\[span_\d{1,5}\]\((?:start|end)_span\)|\[cite_(?:start|end)\]"
 )
 _CHAT_PARTS = ("\ue200", "turn", "oaicite", "_span)", "[cite_", "<grok:")
-# Raised numbers in other forms than a tag around numbers: brackets or links within it, LaTeX, Pandoc.
-_NUMBERS = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}"
-_RAISED = re.compile(
-    r"<sup>\s?(?P<marks>(?:\\?\[{1,2}+[^\[\]<>\n]{1,80}+\]{1,2}+(?:\([^\s()<>]{1,2000}+\))?+[\s,;]{0,3}+){1,20}+)</sup>"
-    r"|\[<sup>\s?(?P<linked>\\?\[?\d{1,4}\\?\]?)\s?</sup>\](?=\()"
-    rf"|\$\s?\{{?\}}?\^\{{\s?(?:\\text\{{)?(?P<square>\[)?(?P<latex>{_NUMBERS})\]?\s?\}}{{1,2}}\s?\$"
-    rf"|(?<=[^\s^])\^(?P<bracketed>\[)?(?P<carets>{_NUMBERS})\]?\^(?!\^)"
-    r"|⁽(?P<round>[⁰¹²³⁴-⁹]{1,3})⁾"
-)
-# Links as other markups have them: Slack and wikis, Org, reStructuredText, BBCode, LaTeX.
-_LINK = r"https?://[^\s<>|\[\]{}`\"]{1,2000}"
-_FOREIGN = re.compile(
-    rf"(?:<|\[\[)(?P<piped>{_LINK})\|(?P<one>[^<>|\[\]\n]{{1,300}})(?:>|\]\])"
-    rf"|\[\[(?P<org>{_LINK})\]\[(?P<two>[^\[\]\n]{{1,300}})\]\]"
-    rf"|`(?P<three>[^`<>\n]{{1,300}}) <(?P<rst>{_LINK})>`_{{1,2}}"
-    rf"|\[url=[\"']?(?P<code>{_LINK})[\"']?\](?P<four>[^\[\]\n]{{1,300}})\[/url\]"
-    rf"|\\href\{{(?P<href>{_LINK})\}}\{{(?P<five>[^{{}}\n]{{1,300}})\}}|\\url\{{(?P<url>{_LINK})\}}"
-    rf"|&lt;(?P<escaped>https?://(?:(?!&[lg]t;)[^\s<>]){{1,2000}}+)&gt;"
-    r"|(?<=\))\{:?[ .#\w=\"'-]{1,100}\}",
-    re.IGNORECASE,
-)
-_FOREIGN_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
-_RAISED_PARTS = ("<sup>", "^", "⁽")
 _BROKEN = re.compile(
     r"(?<=[/?&=_-])[ \t]{0,4}\r?\n[ \t]{0,8}(?=(?:[\w.%~/?#&=+-]{1,300})[ \t]{0,4}(?:\r?\n|$))"
 )
@@ -63,7 +42,7 @@ _WITH_ADDRESS = re.compile(r"^[^\n]*://[^\n]*$", re.MULTILINE)
 _SPACED = re.compile(r"\]\((https?://[^\s()<>\"']{1,2000}+(?: [^\s()<>\"'=]{1,80}+){1,8})\)")
 # An entry's label that leads back to its mark, within the link to the entry's source.
 _LABEL_WITHIN = re.compile(r"\[\[(\d{1,4})\]\(#[^\s()]{1,200}\)[ \t]{1,4}(?=[^\]])")
-_ENTRY_LABEL = re.compile(r"\[\^?[\w.:-]{1,24}\^?\](?![(\[])")
+_ENTRY_LABEL = re.compile(r"\[\^?[\w.:-]{1,24}\^?\](?![(\[])|(?<![\w)])[(（]\d{1,3}[)）](?= ?\S)")
 
 _NAME = r"[a-zA-Z][a-zA-Z0-9]{0,12}"
 _TAG = re.compile(
@@ -86,6 +65,8 @@ _VOID = ("br", "img", "hr", "input", "wbr", "meta", "link")
 _BLOCKS = frozenset(
     ("p", "div", "ol", "ul", "li", "details", "summary", "section", "article", "center", "blockquote")
 )
+_TABLE = frozenset(("table", "thead", "tbody", "tfoot", "colgroup", "col", "tr", "td", "th"))
+_MAX_CELLS = 100
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _GONE = _BLOCKS | {
     "span",
@@ -111,10 +92,7 @@ def plain(text: str) -> str:
     text = text.translate(_ZERO_WIDTH) if not text.isascii() else text
     if any(part in text for part in _CHAT_PARTS):
         text = _CHAT.sub(_mark, text)
-    if "://" in text and any(part in text for part in _FOREIGN_PARTS):
-        text = _FOREIGN.sub(_link, text)
-    if any(part in text for part in _RAISED_PARTS):
-        text = _RAISED.sub(_raised, text)
+    text = in_markdown(text)
     if "](" in text and "://" in text:
         text = _SPACED.sub(lambda found: found[0].replace(" ", "%20"), text)
     if "](#" in text:
@@ -123,6 +101,8 @@ def plain(text: str) -> str:
         text = _BROKEN.sub(lambda found: "" if _is_broken(text, found) else found[0], text)
     if "://" in text:
         text = _WITH_ADDRESS.sub(_entries_apart, text)
+    if "://" in text and ("```" in text or "~~~" in text):
+        text = "".join(part if is_text else _unfenced(part) for is_text, part in _parts(text))
     if "</" in text or "<!--" in text:
         text = "".join(_Markdown(part).written if is_text else part for is_text, part in _parts(text))
     return text
@@ -131,13 +111,15 @@ def plain(text: str) -> str:
 def _entries_apart(line: re.Match[str]) -> str:
     """Entries of a reference list that stand on one line, each on its own; any other line as it is."""
     text = line[0]
-    start = text.find("[", 0, _MAX_NAME)
-    name = text[:start].strip(" \t*_>:：")
-    if start < 0 or text.count("://") < 2 or (name and strength(name) < LIKELY):
+    if text.count("://") < 2:
         return text
     cuts = [label.start() for label in _ENTRY_LABEL.finditer(text)]
+    start = cuts[0] if cuts else _MAX_NAME
+    name = text[:start].strip(" \t*_>:：")
+    if start >= _MAX_NAME or (name and strength(name) < LIKELY):
+        return text
     parts = [text[begin:end].strip(" \t;,；，|*_") for begin, end in pairwise([*cuts, len(text)])]
-    if len(parts) < 2 or cuts[0] != start or not all(map(leads_to_address, parts)):
+    if len(parts) < 2 or not all(map(leads_to_address, parts)):
         return text
     return "\n".join([text[:start], *parts])
 
@@ -151,22 +133,6 @@ def _mark(found: re.Match[str]) -> str:
         return f"[{found['card']}]"
     named = found["private"] or found["bare"] or found["wide"] or ""
     return "".join(f"【{turn}】" for turn in _TURNS.findall(named))
-
-
-def _link(found: re.Match[str]) -> str:
-    """A link in another markup as one of Markdown; nothing for the attributes of a link."""
-    named = found["piped"] or found["org"] or found["rst"] or found["code"] or found["href"]
-    words = found["one"] or found["two"] or found["three"] or found["four"] or found["five"]
-    bare = found["url"] or found["escaped"]
-    return f"[{words}]({named})" if named else f"<{bare}>" if bare else ""
-
-
-def _raised(found: re.Match[str]) -> str:
-    """Raised numbers as brackets, links or a tag around numbers."""
-    if found["marks"] or found["linked"]:
-        return found["marks"] or "[" + found["linked"].strip("\\[] ") + "]"
-    numbers = found["latex"] or found["carets"] or str(found["round"]).translate(SMALL)
-    return f"[{numbers}]" if found["square"] or found["bracketed"] else f"<sup>{numbers}</sup>"
 
 
 def _is_broken(text: str, found: re.Match[str]) -> bool:
@@ -196,6 +162,38 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
     yield not fenced, "".join(run)
 
 
+def _unfenced(code: str) -> str:
+    """The entries of a reference list that stand in a code block, as lines or as JSON; any other block as it is."""
+    inside = [line for line in code.splitlines()[1:-1] if line.strip()]
+    found = _json_entries("\n".join(inside)) or inside
+    entries = list(map(entry, found))
+    led = sum(one is not None and one.label != "" and leads_to_address(one.rest) for one in entries)
+    return "\n".join(["", *found, ""]) if led > 1 and led == len(found) else code
+
+
+def _json_entries(code: str) -> list[str]:
+    """The sources that rows of JSON name, as entries; none if it is anything else."""
+    if not code.startswith(("[", "{")):
+        return []
+    try:
+        rows = msgspec.json.decode(code)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return []
+    if isinstance(rows, dict) and len(rows) == 1:
+        rows = next(iter(rows.values()))
+    found: list[str] = []
+    for place, row in enumerate(rows if isinstance(rows, list) else (), 1):
+        fields = {name.lower(): said for name, said in row.items()} if isinstance(row, dict) else {}
+        url = next((str(fields[name]) for name in _JSON_ADDRESS if name in fields), "")
+        name = next((str(fields[name]) for name in _JSON_LABEL if name in fields), str(place))
+        found.append(f"[{name}] {fields.get('title', '')} {url}")
+    return [" ".join(one.split()) for one in found]
+
+
+_JSON_ADDRESS = ("url", "link", "href")
+_JSON_LABEL = ("id", "index", "number", "ref", "key", "citation")
+
+
 class _Markdown:
     """Writes the HTML of a text as Markdown."""
 
@@ -206,6 +204,7 @@ class _Markdown:
             int
         ] = []  # the number of the last item of each open list; -1 of one without numbers
         self._behind: list[str] = []  # what follows each open link or cited text
+        self._table = _Table()
         hidden = iter([*_hidden(text), NOWHERE])
         start, end = next(hidden)
         position = 0
@@ -216,11 +215,10 @@ class _Markdown:
                 start, end = next(hidden)
             if tag.start() >= start or tag["code"] or tag["comment"] or tag.start() < position:
                 continue
+            self._keep(position, tag.start())
             written = self._written(tag)
-            if written is not None:
-                self._keep(position, tag.start())
-                self._out.write(written)
-                position = tag.end()
+            self._out.write(tag[0] if written is None else written)
+            position = tag.end()
         while end != NOWHERE[1]:
             self._keep(position, start)
             position = max(position, end)
@@ -229,7 +227,7 @@ class _Markdown:
         self.written = self._out.getvalue()
 
     def _keep(self, start: int, end: int) -> None:
-        self._out.write(self._text[start:end] if start < end else "")
+        self._out.write(self._table.kept(self._text[start:end]) if start < end else "")
 
     def _written(self, tag: re.Match[str]) -> str | None:
         """What stands for a tag; None if it stays."""
@@ -247,14 +245,20 @@ class _Markdown:
                 self._behind.append(f"]({url})")
                 return "["
             labels = next((attributes[one] for one in _CITED if one in attributes), "")
+            is_note = name == "ref" and not labels
             if tag["rest"].endswith("/"):
                 return f"[{labels}]" if labels else ""
             only = _LABELS_ONLY.match(self._text, tag.end())
             if only and not labels:
                 self._behind.append("]")
                 return "["
+            if is_note:
+                self._behind.append(")")
+                return " ("
             self._behind.append("".join(f" [{one.strip()}]" for one in labels.split(",")[:40] if one.strip()))
             return ""
+        if name in _TABLE:
+            return self._table.written(name, closes)
         if name in ("ol", "ul"):
             if closes:
                 del self._lists[-1:]
@@ -273,6 +277,8 @@ class _Markdown:
 
     def _line(self, tag: re.Match[str], begins: str) -> str:
         """`begins` on a line of its own."""
+        if self._table.in_row:
+            return " "
         before = self._text[max(0, tag.start() - 20) : tag.start()].rpartition("\n")
         return begins if before[1] and not before[2].strip() else f"\n{begins}"
 
@@ -285,6 +291,50 @@ class _Markdown:
             return "["
         self._behind.append("")
         return ""
+
+
+class _Table:
+    """Writes the rows of a table, each on a line of its own."""
+
+    def __init__(self) -> None:
+        self.in_row = False
+        self._in_table = False
+        self._cells = 0  # of the row
+        self._headers = 0  # of these, those that are titles
+        self._rows = 0
+
+    def kept(self, text: str) -> str:
+        """`text` as it may stand in a row, or beside the rows."""
+        if self.in_row:
+            return " ".join(["", *text.split(), ""]).replace("|", "/") if self._cells else ""
+        return text if text.strip() or not self._in_table else ""
+
+    def written(self, name: str, closes: bool) -> str:
+        """What stands for a tag of a table."""
+        if name in ("td", "th"):
+            if closes or not self.in_row or self._cells > _MAX_CELLS:
+                return ""
+            self._cells += 1
+            self._headers += name == "th"
+            return "|"
+        ended = self._end_row() if name in ("tr", "table") else ""
+        if name == "tr" and not closes:
+            self.in_row = True
+        elif name == "table":
+            self._in_table, self._rows = not closes, 0
+            return f"{ended}\n\n"
+        return ended
+
+    def _end_row(self) -> str:
+        """The end of the row that is open; with a rule below the first, if it holds titles."""
+        if not self.in_row:
+            return ""
+        cells, headers = self._cells, self._headers
+        self.in_row, self._cells, self._headers = False, 0, 0
+        self._rows += cells > 0
+        if not cells:
+            return ""
+        return "|\n" + ("|---" * cells + "|\n" if self._rows == 1 and headers else "")
 
 
 def _attributes(rest: str) -> dict[str, str]:

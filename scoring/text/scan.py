@@ -50,7 +50,7 @@ BARE_ADDRESS = re.compile(rf"(?P<doi>\b10\.\d{{4,9}}/[^\s<>\"|]{{1,300}})|{_HOST
 _ENTRY = re.compile(
     r"\s{0,12}(?:[-*+•][ \t]{1,8})?"
     r"(?:\|[ \t]{0,4}\\?\[?(?P<cell>[A-Za-z]{0,8}[_:-]?\d{1,4})\\?\]?[ \t]{0,4}\|"
-    r"|(?:\*\*|__)?\\?\[\^?(?:(?P<number>\d{1,4})\^?\\?\]|(?P<bracket>[^\[\]\s\\^][^\[\]\n\\^]{0,40})\^?\\?\](?!\())"
+    r"|(?:\*\*|__)?\\?\[\^?(?:(?P<number>\d{1,4})\^?\\?\]|(?P<bracket>[^\[\]\s\\^!][^\[\]\n\\^]{0,40})\^?\\?\](?!\())"
     r"|[【［〔]\^?(?P<wide>\d{1,4})[】］〕]|[(（](?P<round>\d{1,3})[)）](?=[ \t])|(?P<circled>[①-⑳㉑-㉟])"
     r"|(?P<worded>(?:source|reference|ref|citation|来源|文献)[ \t]?\d{1,4})[ \t]{0,2}(?=[.:：)、-])"
     r"|\^?(?P<plain>\d{1,4})(?:[.)、．:：]|[ \t]{1,4}(?=\S)))"
@@ -213,12 +213,20 @@ def _line(raw: str) -> Line:
         return Line("heading", heading[2].rstrip(" \t#"), raw, len(heading[1]))
     if _RULER.fullmatch(raw):
         return Line("ruler", "", raw)
-    if "|" in text and (text.lstrip().startswith("|") or text.count("|") > 1):
+    if "|" in text and (text.lstrip().startswith("|") or _bars(text) > 1):
         return Line("ruler" if _ROW_RULE.issuperset(text) and "-" in text else "row", text.strip(), raw)
     item = _ITEM.match(text)
     if item:
         return Line("item", text[item.end() :], raw)
     return Line("prose", text, raw)
+
+
+_NO_BAR = re.compile(r"\\\||\[[^\[\]\n]{1,300}+\](?=\()")
+
+
+def _bars(text: str) -> int:
+    """How many bars part the cells of a row: none that is escaped, or a part of a link's title."""
+    return (_NO_BAR.sub("", text) if "](" in text or "\\" in text else text).count("|")
 
 
 def leads_to_address(rest: str) -> bool:

@@ -61,6 +61,11 @@ LEFT_OVER = re.compile(
 """Brackets that hold nothing once the marks are out of them, or only a word such as "Source:"."""
 LABEL_ONLY = re.compile(rf"[\s>*_-]{{0,20}}{_NAMES}?[\s:：*_,，;；、.。]{{0,20}}", re.IGNORECASE)
 """A line that holds nothing else once the marks are out of it."""
+_QUOTED = re.compile(r"[.!?…][*_]{0,3}[\"”’»」』]")
+_NAMED = re.compile(
+    rf"[*_)]{{0,3}} ?[—–-]{{1,2}} ?[^.!?\n]{{1,150}}[{_MARK}{_LINK}][)\]*_. ]{{0,4}}$", re.MULTILINE
+)
+"""Whose words a quotation is, behind it: '"..." — A name [3]'."""
 _TITLE = re.compile(r"\[[^\[\]]*\]")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _TWO_WORDS = re.compile(r"[\W_]*+(?>[^\W\d_]+|\d+)[\W_]*+[^\W_]")
@@ -128,13 +133,20 @@ class Marked:
         """The sentences, each with its marks; one that follows the full stop belongs to the sentence before."""
         template = self._template
         boundaries = []
+        quotes = counted = 0
         for match in (_STYLED_END if self._behind_stops() else _END).finditer(template):
             end = match.end()
             rest = template[end : end + 3].lstrip(" *_\"'“‘(（")
+            if match[0][:2] in ("..", "…") and '"' in template:
+                quotes, counted = quotes + template.count('"', counted, match.start()), match.start()
+                if quotes % 2 and '"' not in match[0]:  # what a quotation leaves out
+                    continue
             if match[0] == "\n" or not _WIDE_END.isdisjoint(match[0]):
                 boundaries.append(end)
-            elif (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿") or (
-                rest[:1].islower()
+            elif (
+                (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿")
+                or rest[:1].islower()
+                or (_QUOTED.search(match[0]) and _NAMED.match(template, end))
             ):
                 continue
             elif _MARK in match[0] or not _abbreviates(template, match.start()):

@@ -1,0 +1,151 @@
+"""Marks, links and lists of other notations as Markdown has them.
+
+Links of Slack, wikis, Org, reStructuredText, AsciiDoc, BBCode and LaTeX; citations, lists and sections of LaTeX and
+reStructuredText; raised numbers; numbers in braces, in angle brackets or behind a sign where a list has them. Linear in
+the text: repetitions are bounded.
+"""
+
+import re
+
+from adjudge.scoring.text.citation_marks import SMALL
+
+__all__ = ["in_markdown"]
+
+# Raised numbers in other forms than a tag around numbers: brackets or links within it, LaTeX, Pandoc.
+_NUMBERS = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}"
+_RAISED = re.compile(
+    r"<sup>\s?(?P<marks>(?:\\?\[{1,2}+[^\[\]<>\n]{1,80}+\]{1,2}+(?:\([^\s()<>]{1,2000}+\))?+[\s,;]{0,3}+){1,20}+)</sup>"
+    r"|\[<sup>\s?(?P<linked>\\?\[?\d{1,4}\\?\]?)\s?</sup>\](?=\()"
+    rf"|\$\s?\{{?\}}?\^\{{\s?(?:\\text\{{)?(?P<square>\[)?(?P<latex>{_NUMBERS})\]?\s?\}}{{1,2}}\s?\$"
+    rf"|(?<=[^\s^])\^(?P<bracketed>\[)?(?P<carets>{_NUMBERS})\]?\^(?!\^)"
+    r"|⁽(?P<round>[⁰¹²³⁴-⁹]{1,3})⁾"
+)
+_RAISED_PARTS = ("<sup>", "^", "⁽")
+_LINK = r"https?://[^\s<>|\[\]{}`\"]{1,2000}"
+_LINKED = re.compile(
+    rf"(?:<|\[\[)(?P<piped>{_LINK})\|(?P<one>[^<>|\[\]\n]{{1,300}})(?:>|\]\])"
+    rf"|\[\[(?P<org>{_LINK})\]\[(?P<two>[^\[\]\n]{{1,300}})\]\]"
+    rf"|`(?P<three>[^`<>\n]{{1,300}}) <(?P<rst>{_LINK})>`_{{1,2}}"
+    rf"|\[url=[\"']?(?P<code>{_LINK})[\"']?\](?P<four>[^\[\]\n]{{1,300}})\[/url\]"
+    rf"|\\href\{{(?P<href>{_LINK})\}}\{{(?P<five>[^{{}}\n]{{1,300}})\}}|\\url\{{(?P<url>{_LINK})\}}"
+    rf"|&lt;(?P<escaped>https?://(?:(?!&[lg]t;)[^\s<>]){{1,2000}}+)&gt;"
+    # no mark behind an address, and no part of it: "https://...[1]", "https://...?a[b]=c"
+    rf"|(?<![(<\"'=])(?P<doc>{_LINK}(?<![.,;:!?)]))\[(?!\^?[\w.:-]{{0,16}}[ _]?\d{{1,4}}[\],;†])(?=[^\[\]\n]*[^\W\d_])"
+    r"(?P<six>[^\[\]\n]{1,300})\](?![(=&%\[\w])"
+    r"|(?<=\))\{:?[ .#\w=\"'-]{1,100}\}",
+    re.IGNORECASE,
+)
+_LINKED_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
+_ADDRESS_TITLE = re.compile(r"://[^\s\[\]()]{1,2000}\[[^\]\n]{0,300}[a-z]", re.IGNORECASE)
+
+_LATEX = re.compile(
+    r"(?P<gap>~)?\\(?:no|paren|auto|foot|text|super|full|short)?cite(?:alp|author|yearpar|year)?[tps]?\*?"
+    r"(?:\[[^\[\]\n]{0,80}\]){0,2}\{(?P<keys>[^{}\n]{1,400})\}"
+    r"|^[ \t]{0,8}\\bibitem(?:\[[^\[\]\n]{0,80}\])?\{(?P<key>[^{}\n]{1,40})\}\s{0,8}"
+    r"|^[ \t]{0,8}\\(?P<depth>(?:sub){0,2})section\*?\{(?P<title>[^{}\n]{1,200})\}"
+    r"|^[ \t]{0,8}\\item(?:\[[^\[\]\n]{0,40}\])?[ \t]{1,4}(?P<item>)"
+    r"|(?P<bibliography>\\begin\{thebibliography\}(?:\{[^{}\n]{0,20}\})?)"
+    r"|\\(?:begin|end)\{[a-z*]{1,30}\}",
+    re.MULTILINE,
+)
+_LATEX_PARTS = ("\\cite", "cite{", "cite[", "\\bibitem", "section{", "\\item")
+_RST = re.compile(
+    r"^\.\. \[#?(?P<defined>[\w.-]{1,40})\][ \t]{1,4}|\[#?(?P<used>[\w.-]{1,40})\]_(?!\w)", re.MULTILINE
+)
+
+# Numbers in signs that stand for other things too: these are marks where each of them is the number of an entry.
+_NUMBERED = re.compile(r"[{<#^]\d")
+_LIST = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,20}+"
+_SIGNED = re.compile(
+    rf"(?<![\w\\^_$&/}}#])(?:(?P<brace>(?:\{{{_LIST}\}}){{1,9}}+)|<(?P<angle>{_LIST})>"
+    r"|\[?\#(?P<sign>\d{1,3})(?![\w\]])|\[\#(?P<square>\d{1,3})\])"
+    r"|(?:(?<=[^\W\d_]{3})|(?<=[.!?,)”\"*]))\^(?P<caret>\d{1,3})(?![\w^\]])"
+)
+_LINK_LINE = re.compile(r"^\[{1,2}(\d{1,3})\]{1,2}\((https?://[^\s()<>]{1,2000})\)[ \t]{0,4}$", re.MULTILINE)
+_BARE_MARK = re.compile(r"\[(\d{1,3})\](?!\]?\()")
+_SQUARE = str.maketrans("{}", "[]")
+_ENTRY = re.compile(
+    r"^[ \t>*+-]{0,8}+(?:\*\*)?+(?:(?P<sign>\[?#)|[{<\[(^]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
+    re.MULTILINE,
+)
+
+
+def in_markdown(text: str) -> str:
+    """`text` with what other notations write for marks, links and lists as Markdown has it."""
+    if "\\" in text and any(part in text for part in _LATEX_PARTS):
+        text = _LATEX.sub(_latex, text)
+    if "://" in text and (
+        any(part in text for part in _LINKED_PARTS) or ("[" in text and _ADDRESS_TITLE.search(text))
+    ):
+        text = _LINKED.sub(_link, text)
+    text = text.replace("][http", "] [http")
+    if "]_" in text:
+        text = _RST.sub(lambda found: f"[{found['defined'] or found['used']}] ", text)
+    if any(part in text for part in _RAISED_PARTS):
+        text = _RAISED.sub(_raised, text)
+    if _NUMBERED.search(text):
+        text = _with_signed(text)
+    if "](http" in text:
+        text = _with_link_lines(text)
+    return text
+
+
+def _link(found: re.Match[str]) -> str:
+    """A link in another markup as one of Markdown; nothing for the attributes of a link."""
+    named = next(filter(None, map(found.group, ("piped", "org", "rst", "code", "href", "doc"))), None)
+    words = next(filter(None, map(found.group, ("one", "two", "three", "four", "five", "six"))), "")
+    bare = found["url"] or found["escaped"]
+    return f"[{words}]({named})" if named else f"<{bare}>" if bare else ""
+
+
+def _latex(found: re.Match[str]) -> str:
+    """A citation or an entry of LaTeX as labels in brackets, a section as a heading; nothing for an environment."""
+    if found["keys"]:
+        keys = "".join(f"[{key.strip()}]" for key in found["keys"].split(",") if key.strip())
+        return f" {keys}" if found["gap"] else keys
+    if found["key"]:
+        return f"[{found['key']}] "
+    if found["title"]:
+        return f"#{'#' * (len(found['depth']) // 3 + 1)} {found['title']}"
+    if found["item"] is not None:
+        return "- "
+    return "## References\n" if found["bibliography"] else ""
+
+
+def _raised(found: re.Match[str]) -> str:
+    """Raised numbers as brackets, links or a tag around numbers."""
+    if found["marks"] or found["linked"]:
+        return found["marks"] or "[" + found["linked"].strip("\\[] ") + "]"
+    numbers = found["latex"] or found["carets"] or str(found["round"]).translate(SMALL)
+    return f"[{numbers}]" if found["square"] or found["bracketed"] else f"<sup>{numbers}</sup>"
+
+
+def _with_signed(text: str) -> str:
+    """`text` with brackets around the numbers of marks in other signs."""
+    listed = {"any": set[int](), "sign": set[int]()}
+    for entry in _ENTRY.finditer(text):
+        listed["sign" if entry["sign"] else "any"].add(int(entry["number"]))
+    listed["any"] |= listed["sign"]
+    named: dict[str, set[int]] = {}
+    for found in _SIGNED.finditer(text) if listed["any"] else ():
+        named.setdefault(str(found.lastgroup), set()).update(map(int, re.findall(r"\d+", found[0])))
+    marks = {
+        kind
+        for kind, numbers in named.items()
+        if numbers <= (listed["sign"] if kind == "sign" else listed["any"])
+    }
+    if not marks:
+        return text
+    return _SIGNED.sub(lambda found: _bracketed(found) if found.lastgroup in marks else found[0], text)
+
+
+def _with_link_lines(text: str) -> str:
+    """`text` with lines that are only a numbered link as entries, where marks without addresses have their numbers."""
+    lines = {found[1] for found in _LINK_LINE.finditer(text)}
+    if len(lines) < 2 or not lines <= {found[1] for found in _BARE_MARK.finditer(text)}:
+        return text
+    return _LINK_LINE.sub(r"[\1] <\2>", text)
+
+
+def _bracketed(found: re.Match[str]) -> str:
+    return f"[{found[str(found.lastgroup)]}]" if found["brace"] is None else found[0].translate(_SQUARE)
