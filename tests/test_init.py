@@ -284,6 +284,15 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
         ({"tasks.jsonl": lines({"id": "1", "prompt": KITE})}, "no report was found"),
         ({"one.score.json": json.dumps({"question": KITE})}, "no report was found"),
         (
+            {"a.csv": "frage,modell,antwort\nWhy?,wren,Red.\n"},
+            "a.csv has the columns 'frage', 'modell', 'antwort': call the one of reports `text`",
+        ),
+        ({"a.csv": ""}, "a.csv holds no row that can be read: cannot be read as CSV: Empty CSV file"),
+        (
+            {"a.csv": "question,answer\nWhy?,Red.\nWhy?\n"},
+            "row 3: another number of columns than in the first",
+        ),
+        (
             {"data/papers.jsonl": lines({"id": "1", "question": KITE, "plan": [], "references": []})},
             "has the tasks of drmi, but no report was found beside them",
         ),
@@ -301,6 +310,21 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys, files: dict[str, str], 
     code, _, error = run(capsys, "init", put(tmp_path, files))
     assert code == 2
     assert said in one_line(error)
+
+
+def test_column_of_several_systems_is_asked_for(tmp_path: Path, capsys) -> None:
+    put(tmp_path, {"a.csv": "question,by,answer\nWhy?,wren,Red.\nWhy?,robin,Blue.\n"})
+    code, _, error = run(capsys, "init", tmp_path)
+    assert code == 2
+    assert error.endswith("or name the column of several systems: fields: {system: NAME}\n")
+
+
+def test_empty_cell_of_the_texts_is_an_empty_report(tmp_path: Path) -> None:
+    put(tmp_path, {"a.csv": f"question,model,answer\n{KITE},wren,\n{KITE},robin,Red.\n"})
+    start(tmp_path)
+    dataset = chosen_dataset(RunConfig.load(tmp_path / "adjudge.yaml"))
+    assert not dataset.rejected
+    assert {one.system: one.load().text for one in dataset.reports} == {"wren": "", "robin": "Red."}
 
 
 def test_options_decide(tmp_path: Path, capsys) -> None:

@@ -14,7 +14,7 @@ from adjudge.judges import Context, LexicalJudge, Reply, ScriptedJudge
 from adjudge.judges.chat import messages
 from adjudge.judges.schema import schema_of
 from adjudge.prompts import PromptBook
-from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.reasons import CAUSES
 from adjudge.scoring.contract.scorecard import Bounds
@@ -211,6 +211,16 @@ class TestScore:
         assert card.scores["score"] == 0.75
         alone = await score_case(Rubrics(file=str(file)), case(None), DirectTools(points(f=1, one=0)))
         assert alone.scores["score"] == 0.5
+
+    def test_criteria_for_other_tasks_are_named(self, tmp_path):
+        file = tmp_path / "criteria.jsonl"
+        file.write_text(
+            '{"criterion": "f", "points": 1, "task": "2"}\n{"criterion": "g", "points": 1, "task": "3"}\n'
+        )
+        with pytest.raises(
+            GoldError, match=r"task 1: no criterion of .*criteria.jsonl is for it, but for '2', '3'"
+        ):
+            Rubrics(file=str(file)).criteria(case(None))
 
     @pytest.mark.parametrize(
         ("criteria", "reason"),

@@ -298,14 +298,16 @@ def _number_as_text(raw: msgspec.Raw) -> str:
 
 def _typed(row: Raws, columns: Mapping[str, str]) -> None:
     """Drop the empty cells of `row`, other than its text's, and read JSON in those of fields that are no texts."""
-    kept = columns.get("text", "text")
-    for name in [name for name, raw in row.items() if bytes(raw) == b'""' and name != kept]:
+    text = columns.get("text", "text")
+    texts = [name for name in _TEXT if name in row] if columns and text not in row else [text]
+    kept = texts if len(texts) == 1 else []
+    for name in [name for name, raw in row.items() if bytes(raw) == b'""' and name not in kept]:
         del row[name]
     for field in _STRUCTURED:
         cell = row.get(columns.get(field, field))
-        text = msgspec.json.decode(cell, type=str) if cell is not None else ""
-        if text.lstrip()[:1] in ("[", "{"):
-            row[columns.get(field, field)] = msgspec.Raw(text.encode())
+        words = msgspec.json.decode(cell, type=str) if cell is not None else ""
+        if words.lstrip()[:1] in ("[", "{"):
+            row[columns.get(field, field)] = msgspec.Raw(words.encode())
 
 
 _STRUCTURED = frozenset(

@@ -399,6 +399,14 @@ def _distinct(reports: Iterator[Located]) -> list[Located]:
         if first.digest != report.digest:
             raise FormatError(
                 f"{report.where}: system {report.system!r}, task {report.task_id!r}, sample {report.sample} was given "
-                f"before with other content ({first.where}); number the runs of one agent with `sample`"
+                f"before with other content ({first.where}); {_apart(report)}"
             )
     return list(seen.values())
+
+
+def _apart(report: Located) -> str:
+    """How reports of one identity can be told apart."""
+    advice = "number the runs of one agent with `sample`"
+    if report.where.endswith(":0") or report.system != Path(report.file).stem:
+        return advice
+    return f"{advice}, or name the column of several systems: fields: {{system: NAME}}"

@@ -52,6 +52,7 @@ _ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
 _NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
 _LONG = 200  # characters: a text of so many is no name
+_NAMED = 40  # characters of a column's name in a message
 _YAML_BYTES = 2_000_000
 # The one that keeps most of a report first.
 _FORMS = (".md", ".markdown", ".docx", ".html", ".htm", ".pdf", ".txt")
@@ -158,10 +159,7 @@ def _own(folder: Path) -> FoundFolder:
             f"{folder}: {names} may all be the tasks; give one of these to tasks: in a configuration"
         )
     if not reports:
-        raise FormatError(
-            f"{folder}: no report was found; a report is a document (.md, .txt, .html, .pdf, .docx), or a row of a "
-            "table (.jsonl, .json, .csv, .tsv, .parquet) with its text in a column such as `text` or `report`"
-        )
+        raise FormatError(f"{folder}: no report was found; {_instead(folder, files, kinds)}")
     criteria = [file for file in files if kinds[str(file)] == "criteria"] or list(_yaml_criteria(folder))
     made, unasked = ((), 0) if tasks else _tasks_of(reports, questions)
     aside = [file for file in files if kinds[str(file)] == "" or file in doubles]
@@ -173,6 +171,27 @@ def _own(folder: Path) -> FoundFolder:
         aside=tuple(_name(folder, file) for file in aside),
         made=made,
         unasked=unasked,
+    )
+
+
+def _instead(folder: Path, files: list[InputFile], kinds: Mapping[str, str]) -> str:
+    """What to do about a folder without reports: about its first table that was taken for nothing, if it has one."""
+    tables = [file for file in files if file.suffix in TABLES and kinds[str(file)] == ""]
+    for file in tables:
+        if columns := list(_first(file)):
+            return (
+                f"{_name(folder, file)} has the columns {listed([repr(one[:_NAMED]) for one in columns])}: call the "
+                "one of reports `text`, the one of questions `prompt` and the one of systems `system`"
+            )
+    if tables:
+        rejected: list[Rejected] = []
+        with suppress(*UNREADABLE, FormatError):
+            any(records(tables[0], rejected))
+        why = f": {rejected[0].why}" if rejected else ""
+        return f"{_name(folder, tables[0])} holds no row that can be read{why}"
+    return (
+        "a report is a document (.md, .txt, .html, .pdf, .docx), or a row of a table (.jsonl, .json, .csv, .tsv, "
+        ".parquet) with its text in a column such as `text` or `report`"
     )
 
 

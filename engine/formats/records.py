@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.fetchers.extract import decode
+from adjudge.judges.plural import plural
 
 __all__ = ["UNREADABLE", "Raws", "Record", "records"]
 
@@ -146,8 +147,9 @@ def _of_csv(file: InputFile) -> Iterator[Record]:
     except pa.ArrowException as error:
         raise ValueError(f"cannot be read as CSV: {error}") from error
     if bad:
+        others = f" and {plural(len(bad) - 1, 'more row')}" if bad[1:] else ""
         raise ValueError(
-            f"cannot be read as CSV: {len(bad)} rows with another number of columns than the first"
+            f"cannot be read as CSV: row {bad[0]}{others}: another number of columns than in the first row"
         )
     if table.num_columns > _MAX_COLUMNS:
         raise ValueError(f"more than {_MAX_COLUMNS:,} columns")

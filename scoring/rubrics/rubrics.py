@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
+from adjudge.judges.plural import listed
 from adjudge.scoring.answers.parts import Answered, MinAnswered
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.gold import DraftsFrom, GoldItems, GoldSource
@@ -71,6 +72,11 @@ class Rubrics(ByCriteria, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """The task's criteria, then those of the file. Raises GoldError if none has positive points."""
         general = () if self.file is None else load_criteria(self.file)
         criteria = [criterion for criterion in general if criterion.task in (None, case.task.id)]
+        if general and not criteria and GOLD not in case.task.gold:
+            named = listed(list(dict.fromkeys(repr(one.task) for one in general)))
+            raise GoldError(
+                "gold_missing", f"task {case.task.id}: no criterion of {self.file} is for it, but for {named}"
+            )
         if GOLD in case.task.gold or not criteria:
             criteria = [*case.gold(GOLD, tuple[Criterion, ...]), *criteria]
         return checked(case, criteria)
