@@ -18,6 +18,7 @@ from adjudge.engine.runs.choice import chosen_dataset
 from tests.commands import one_line, run
 from tests.mock_openai import MockOpenAI
 from tests.paper_folders import deepresearch_bench, dr3_eval, drmi_bench, livedrbench, rigorous_bench
+from tests.result_folders import race_row, written
 
 KITE = "What colour is the kite?"
 BOAT = "How long is the boat?"
@@ -310,6 +311,15 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys, files: dict[str, str], 
     code, _, error = run(capsys, "init", put(tmp_path, files))
     assert code == 2
     assert said in one_line(error)
+
+
+def test_results_without_reports_are_for_import(tmp_path: Path, capsys) -> None:
+    put(tmp_path, {"query.jsonl": lines({"id": 1, "prompt": "Why 1?", "language": "en", "topic": "kites"})})
+    written(tmp_path / "race" / "wren" / "raw_results.jsonl", [race_row(1, 0.5)])
+    (tmp_path / "race" / "wren" / "race_result.txt").write_text("Overall Score: 0.5\n")
+    code, _, error = run(capsys, "init", tmp_path)
+    assert code == 2
+    assert f"`adjudge import {tmp_path} --format deepresearch-bench --out runs/recorded`" in one_line(error)
 
 
 def test_column_of_several_systems_is_asked_for(tmp_path: Path, capsys) -> None:

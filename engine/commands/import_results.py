@@ -24,11 +24,7 @@ from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.forms import BENCHMARKS
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.folders import (
-    Reader,
-    read_deepresearch_bench,
-    read_deepresearchgym,
-    read_dr3,
-    read_livedrbench,
+    READERS,
     read_results,
 )
 from adjudge.engine.formats.recorded import Identity, Results
@@ -50,12 +46,6 @@ from adjudge.scoring.contract.scorecard import Bounds, Metric, Scorecard, explai
 
 TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
 _UNKNOWN = "an unknown judge"
-_READERS: dict[str, Reader] = {
-    "deepresearch-bench": read_deepresearch_bench,
-    "livedrbench": read_livedrbench,
-    "dr3-eval": read_dr3,
-    "deepresearchgym": read_deepresearchgym,
-}
 
 
 class RecordedRow(msgspec.Struct, frozen=True):
@@ -93,7 +83,7 @@ def import_results(
     target = Path(out)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise UsageError(f"out: {target} is not empty; pass a new folder")
-    read = _READERS.get(benchmark)
+    read = READERS.get(benchmark)
     if read is None:
         raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
     results = read_results(Path(folder), benchmark, read, system)

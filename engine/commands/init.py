@@ -20,8 +20,9 @@ from adjudge.engine.config.redaction import credentials
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.formats.dataset import Dataset, load_dataset
+from adjudge.engine.formats.folders import recorded_in
 from adjudge.engine.formats.found import OWN, FoundFolder, found_in
-from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.runs.gold import LackingGold, lacking_gold
 from adjudge.fetchers.files import write_new
 from adjudge.judges.errors import JudgeError
@@ -84,8 +85,16 @@ def start(
             raise UsageError(
                 f"--protocol: unknown protocol {name!r}; {nearest(name, sorted(protocol_loaders()))}"
             )
-    found = found_in(root)
-    dataset = _read(root, found)
+    try:
+        found = found_in(root)
+        dataset = _read(root, found)
+    except FormatError as error:
+        if benchmark := recorded_in(root):
+            raise UsageError(
+                f"init: {folder} has results of {benchmark}, and no reports; read them by "
+                f"`adjudge import {folder} --format {benchmark} --out runs/recorded`"
+            ) from error
+        raise
     chosen = _chosen(found, dataset, protocols)
     seat = _judge(judge, environ)
     made = file.parent / TASKS if found.made else None

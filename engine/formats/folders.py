@@ -134,3 +134,21 @@ def _system(file: Path, endings: tuple[str, ...]) -> str:
         if file.stem.endswith(f"_{ending}"):
             return file.stem.removesuffix(f"_{ending}")
     return file.stem
+
+
+READERS: dict[str, Reader] = {
+    "deepresearch-bench": read_deepresearch_bench,
+    "livedrbench": read_livedrbench,
+    "dr3-eval": read_dr3,
+    "deepresearchgym": read_deepresearchgym,
+}
+"""What reads the results of a benchmark, by its name."""
+
+
+def recorded_in(folder: Path) -> str:
+    """The benchmark whose results are in `folder`; "" if it has none."""
+    for benchmark, read in READERS.items():
+        with suppress(FormatError):
+            read_results(folder, benchmark, read)
+            return benchmark
+    return ""
