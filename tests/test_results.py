@@ -517,6 +517,15 @@ def test_every_benchmark_has_a_reader() -> None:
     assert BENCHMARKS == ("deepresearch-bench", "livedrbench", "dr3-eval", "deepresearchgym")
 
 
+def test_wrong_format_and_binary_file_are_named(tmp_path: Path) -> None:
+    file = written(tmp_path / "race/wren/raw_results.jsonl", [race_row(1, 0.5)])
+    with pytest.raises(UsageError, match=f"no results of livedrbench, but of {DRB}: --format {DRB}"):
+        import_results(tmp_path / "race", "livedrbench", tmp_path / "run")
+    file.write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    with pytest.raises(UsageError, match=r"raw_results\.jsonl:0: not JSON, of which JSON Lines"):
+        import_results(tmp_path / "race", DRB, tmp_path / "run")
+
+
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=80) | st.sampled_from([b"[" * 5000, b'{"id": 1, "overall_score": 1e999}']))

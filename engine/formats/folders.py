@@ -38,6 +38,10 @@ def read_results(folder: Path, benchmark: str, read: Reader, system: str | None 
     results = Results()
     read(folder, system, results)
     if not results.found:
+        if other := recorded_in(folder, *(one for one in READERS if one != benchmark)):
+            raise FormatError(
+                f"import: {folder} has no results of {benchmark}, but of {other}: --format {other}"
+            )
         first = f"; the first line left out: {results.rejected[0]}" if results.rejected else ""
         raise FormatError(f"import: {folder} has no results of {benchmark}; give their folder or file{first}")
     return results
@@ -111,18 +115,23 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def _first_keys(file: Path) -> set[str]:
-    """The keys of a file's first row that can be read, none if it is not an object. Raises FormatError."""
+    """The keys of a file's first row that can be read, none if it is not an object.
+
+    Raises FormatError, also if there are lines, and none of the first can be read.
+    """
     try:
-        with file.open("rb") as lines:
-            for _ in range(_FIRST_LINES):
-                line = lines.readline(_FIRST_LINE).removeprefix(b"\xef\xbb\xbf")
-                if not line:
-                    break
-                with suppress(*UNREADABLE):
-                    row: Any = msgspec.json.decode(line)
-                    return set(row) if isinstance(row, dict) else set()
+        with file.open("rb") as file_lines:
+            lines = [
+                file_lines.readline(_FIRST_LINE).removeprefix(b"\xef\xbb\xbf") for _ in range(_FIRST_LINES)
+            ]
     except OSError as error:
-        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+        raise FormatError(f"cannot be read: {error.strerror}") from error
+    for line in lines:
+        with suppress(*UNREADABLE):
+            row: Any = msgspec.json.decode(line)
+            return set(row) if isinstance(row, dict) else set()
+    if any(map(bytes.strip, lines)):
+        raise FormatError("not JSON, of which JSON Lines have an object on every line")
     return set()
 
 
@@ -145,10 +154,12 @@ READERS: dict[str, Reader] = {
 """What reads the results of a benchmark, by its name."""
 
 
-def recorded_in(folder: Path) -> str:
-    """The benchmark whose results are in `folder`; "" if it has none."""
-    for benchmark, read in READERS.items():
+def recorded_in(folder: Path, *benchmarks: str) -> str:
+    """The one of `benchmarks`, or of all, whose results are in `folder`; "" if it has none."""
+    for benchmark in benchmarks or READERS:
+        results = Results()
         with suppress(FormatError):
-            read_results(folder, benchmark, read)
+            READERS[benchmark](folder, None, results)
+        if results.found:
             return benchmark
     return ""
