@@ -195,6 +195,26 @@ class TestRefusals:
             assert status == 400 and isinstance(said["error"], str)
             assert (server._admission.items, server._admission.body_bytes) == (0, 0)
 
+    @pytest.mark.parametrize(
+        ("path", "body", "says"),
+        [
+            ("/v1/rewards", b'{"item": []}', "unknown field 'item'; use 'items'"),
+            (
+                "/v1/rewards",
+                b'{"items": [{"taskid": "0"}]}',
+                "unknown field 'taskid' in items[0]; use 'task_id'",
+            ),
+            ("/v1/rewards", b"hello", "the body is not JSON (JSON is malformed"),
+            ("/v1/rewards", b"", "send an object with items"),
+            ("/v1/rewards", b"\xff{}", "the body is not in UTF-8, at byte 1"),
+            ("/v1/reward", b"{}", "Not Found; use '/reward' or '/v1/rewards'"),
+            ("/healthz", b"{}", "Method Not Allowed; use GET,HEAD"),
+        ],
+    )
+    async def test_fault_is_answered_with_what_to_send(self, tmp_path, path, body, says):
+        async with serving(tmp_path) as (client, _):
+            assert says in (await client.post(path, body))[1]["error"]
+
     async def test_bodies_are_bounded_by_declared_and_actual_size(self, tmp_path):
         async with serving(tmp_path, limits={"body_bytes": 10_000, "batch": 3}) as (client, _):
 

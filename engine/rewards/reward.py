@@ -5,12 +5,14 @@ the names and in the shapes that public data sets use (`engine/formats/rubric_ro
 """
 
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from adjudge.engine.config.reward import Constant, OnFailure, Step
+from adjudge.engine.errors import nearest
 from adjudge.engine.formats.rubric_rows import as_criteria, read_value
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
@@ -325,11 +327,28 @@ def as_step(step: int | None) -> int | None:
         raise RewardError(f"step: {step!r} is invalid; pass a whole number from 0") from error
 
 
+_UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$(.*)`)?", re.DOTALL)
+_PLACE = re.compile(r"\[[0-9.]*\]\Z")  # in a list
+
+
+def fault(error: Exception, kinds: Mapping[str, type[msgspec.Struct]]) -> str:
+    """What is wrong with data; of an unknown field, which of the struct's it is most like. `kinds` has structs by key.
+
+    "" is the key of the data itself.
+    """
+    if (found := _UNKNOWN.fullmatch(str(error))) is None:
+        return str(error)
+    field, path = found[1], (found[2] or "").removeprefix(".")
+    kind = kinds.get(_PLACE.sub("", path))
+    near = "" if kind is None else f"; {nearest(field, kind.__struct_encode_fields__)}"
+    return f"unknown field {field!r}{f' in {path}' if path else ''}{near}"
+
+
 def _item(place: int, item: Item) -> RewardItem:
     try:
         found = item if isinstance(item, RewardItem) else msgspec.convert(item, RewardItem)
     except msgspec.ValidationError as error:
-        raise RewardError(f"item {place}: {error}") from error
+        raise RewardError(f"item {place}: {fault(error, {'': RewardItem})}") from error
     if sum(said is not None for said in (found.text, found.messages, found.tokens)) != 1:
         raise RewardError(f"item {place}: needs text, messages or tokens, one of them")
     if found.tokens is not None and len(found.tokens.mask) not in (0, len(found.tokens.ids)):

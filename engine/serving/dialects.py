@@ -21,11 +21,12 @@ from adjudge.engine.rewards.reward import (
     RewardItem,
     as_items,
     brought,
+    fault,
     labelled,
     response_in,
     task_name,
 )
-from adjudge.judges.plural import plural
+from adjudge.judges.plural import listed, plural
 from adjudge.scoring.contract.reasons import TRANSIENT
 
 B = TypeVar("B")
@@ -147,7 +148,16 @@ class Dialect(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
             text = raw.decode()  # all of it, as replies repeat what the type leaves out
             call = self.call(msgspec.json.decode(text, type=self.body))
             as_items(call.items)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RewardError) as error:
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"the body is not in UTF-8, at byte {error.start + 1}") from error
+        except msgspec.ValidationError as error:
+            raise BadRequest(fault(error, {"": self.body, "items": RewardItem})) from error
+        except msgspec.DecodeError as error:
+            needed = listed(
+                [field.encode_name for field in msgspec.structs.fields(self.body) if field.required]
+            )
+            raise BadRequest(f"the body is not JSON ({error}); send an object with {needed}") from error
+        except RewardError as error:
             raise BadRequest(str(error)) from error
         except RecursionError as error:
             raise BadRequest("nested too deep") from error

@@ -22,7 +22,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from adjudge.engine.config.reward import ServerLimits
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import StoreError
+from adjudge.engine.errors import StoreError, nearest
 from adjudge.engine.rewards.flags import FLAGS, UNCLEAR
 from adjudge.engine.rewards.outage import Outages
 from adjudge.engine.rewards.reward import Reward, RewardError, all_settled
@@ -249,7 +249,8 @@ class RewardServer:
         try:
             response = self._refusal(request) or await handler(request)
         except web.HTTPException as error:
-            response = _failed(error.status, error.reason, Allow=error.headers.get("Allow", ""))
+            allowed = error.headers.get("Allow", "")
+            response = _failed(error.status, f"{error.reason}{_instead(request, allowed)}", Allow=allowed)
         except StoreError as error:
             _log.error("%s", error)
             response = _failed(503, "the store cannot be used")
@@ -366,6 +367,14 @@ def _json(status: int, body: object, **headers: str) -> web.Response:
     return web.Response(
         status=status, body=msgspec.json.encode(body), content_type="application/json", headers=named
     )
+
+
+def _instead(request: web.Request, allowed: str) -> str:
+    """What to send instead of a request to a path, or by a method, that is not there."""
+    if allowed:
+        return f"; use {allowed}"
+    known = [dialect.path for dialect in DIALECTS]
+    return "" if request.match_info.route.resource else f"; {nearest(request.path, known)}"
 
 
 def _failed(status: int, why: str, **headers: str) -> web.Response:
