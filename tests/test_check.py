@@ -204,6 +204,10 @@ def test_another_judge_is_said(runs: Path) -> None:
         ({"metrics": ["overal"]}, r"metric: unknown metric 'overal'; use 'overall'"),
         ({"max_drop": 0.0}, r"max-drop: must be above 0"),
         ({"max_drop": float("nan")}, r"max-drop"),
+        (
+            {"max_drop": 100.0},
+            r"max-drop: race.overall is from 0 to 100, and can never drop by more than 100; pass",
+        ),
         ({"alpha": 1.0}, r"alpha: must be between 0 and 1"),
         ({"min_scored": 1.5}, r"min-scored"),
     ],

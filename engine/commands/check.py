@@ -185,9 +185,12 @@ def _drops(
     same, notes = _common_tasks(records)
     due = [_due(record, own) for record, own in zip(records, rows, strict=True)]
     numbers = [numbers_of(one.scores, record.metrics) for one, record in zip(opened, records, strict=True)]
+    checked = list(_metrics(records, metrics))
+    if max_drop is not None:
+        _check_margin(checked, max_drop)
     pairs = [
         _pair(names, protocol, metric, numbers, _selected(Name(protocol, metric.name), due, same))
-        for protocol, metric in _metrics(records, metrics)
+        for protocol, metric in checked
         for names in systems
     ]
     family = len(pairs) if max_drop is None else 1
@@ -214,6 +217,17 @@ def _validate(
         raise UsageError("alpha: must be between 0 and 1, such as 0.05")
     if not 0 <= min_scored <= 1:
         raise UsageError("min-scored: must be from 0 to 1, such as 0.95")
+
+
+def _check_margin(metrics: Sequence[tuple[str, Metric]], max_drop: float) -> None:
+    """Raises UsageError for a metric whose whole range is no more than `max_drop`: it could never regress."""
+    for protocol, metric in metrics:
+        ends = sorted(metric.scale * end for end in (metric.worst, metric.best) if end is not None)
+        if len(ends) == 2 and ends[1] - ends[0] <= max_drop:
+            raise UsageError(
+                f"max-drop: {protocol}.{metric.name} is from {ends[0]:g} to {ends[1]:g}, and can never drop by more "
+                f"than {max_drop:g}; pass less, or other metrics by --metric"
+            )
 
 
 def _systems(
