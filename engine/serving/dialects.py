@@ -29,7 +29,7 @@ from adjudge.engine.rewards.reward import (
 from adjudge.judges.plural import listed, plural
 from adjudge.scoring.contract.reasons import TRANSIENT
 
-B = TypeVar("B")
+B = TypeVar("B", bound=msgspec.Struct)
 
 MAX_DEADLINE_S = 3600
 

@@ -272,7 +272,7 @@ class RewardServer:
             return None
         return _failed(401, "the token is missing or wrong", WWW_Authenticate="Bearer")
 
-    def _handler(self, dialect: "Dialect[object]") -> Handler:
+    def _handler(self, dialect: "Dialect[msgspec.Struct]") -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             if self._draining:
                 return _failed(503, "the server is stopping", Retry_After="1", Connection="close")
@@ -291,7 +291,7 @@ class RewardServer:
 
         return handle
 
-    async def _answer(self, dialect: "Dialect[object]", request: web.Request) -> web.Response:
+    async def _answer(self, dialect: "Dialect[msgspec.Struct]", request: web.Request) -> web.Response:
         with self._admission.body(self._promised(request)):
             with self._admission.arriving():
                 raw = await self._body(request)
