@@ -1,9 +1,10 @@
 """Pace: which request to a site may be sent, and when, by what the site has answered so far.
 
-A site that refuses a request for its own load (429, 503) rests: for as long as it asks, or else longer each time. Then
-it gets one request at a time, further apart, and faster again with each answer. A site that refuses everything for
-longer than our patience, or lets one request after the other time out, is given up: what waits for it is deferred, and
-one more request is tried after each further rest. Who comes back for what was deferred is in time for one of these.
+A site that refuses a request for its own load (429, 503) rests: for as long as it asks, or else longer each time; a
+second at most if it does not say that this will pass (503 without a wait), as it may answer so for ever. Then it gets
+one request at a time, further apart, and faster again with each answer. A site that refuses everything for longer than
+our patience, or lets one request after the other time out, is given up: what waits for it is deferred, and one more
+request is tried after each further rest. Who comes back for what was deferred is in time for one of these.
 
 Whoever has been refused less often goes first, so that pages which a site never gives do not keep others waiting. How
 long a page is asked for does not depend on others: by the waits that its own refusals come to.
@@ -22,6 +23,7 @@ from adjudge.fetchers.limits import PATIENCE_S, Limits
 _MANY_SITES = 4096
 _FIRST = 0.25  # seconds: the rest after a first refusal, and the pause between requests after it
 _SLOWEST = 4.0  # seconds between two requests to a site that answers some of them
+_OUT_OF_ORDER = 1.0  # seconds: the longest rest of a site that does not say that its refusals will pass
 _LONG_WAITS = 3  # refusals in a row that ask for more than we wait: it is not one page that is refused
 _LONGEST = 8.0  # seconds between two attempts at one page
 _BACKOFF = 0.25  # seconds, doubled for each attempt: after a failure that is no refusal
@@ -53,7 +55,7 @@ class Turn:
             yield
         except Failure as failure:
             if failure.refused:
-                self._site.refused(self._began, failure.wait)
+                self._site.refused(self._began, failure.wait, passes=failure.passes)
             elif failure.reason == "page_timeout":
                 self._site.timed_out(self._began)
             elif not failure.again:  # else perhaps nobody answered
@@ -163,7 +165,7 @@ class _Site:
         self._given_up = False
         self._pause = self._pause / 2 if self._pause > _FIRST / 2 else 0.0
 
-    def refused(self, began: float, wait: float | None) -> None:
+    def refused(self, began: float, wait: float | None, *, passes: bool) -> None:
         """Slow down, or give the site up. Requests sent before the last refusal was known are of one piece with it."""
         now = self.clock()
         is_long = wait is not None and wait > self._patience
@@ -173,7 +175,8 @@ class _Site:
             if self._refusals == 1:
                 self._refusing_since = now
                 self._pause = min(max(2 * self._pause, _FIRST), _SLOWEST)
-            rest = min(_FIRST * 2.0 ** min(self._refusals - 1, 20), self._patience)
+            longest = self._patience if passes else _OUT_OF_ORDER
+            rest = min(_FIRST * 2.0 ** min(self._refusals - 1, 20), longest)
         else:
             rest = 0.0
         if wait is not None and not is_long:

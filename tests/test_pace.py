@@ -22,6 +22,10 @@ def refusal(wait: float | None = None) -> Failure:
     return Failure("page_rate_limited", "429", again=True, refused=True, wait=wait)
 
 
+def sick() -> Failure:
+    return Failure("page_server_error", "503", again=True, refused=True, answered=True)
+
+
 class Site:
     """Answers by `rule`, each request after a tenth of a second, and remembers when it was asked for what."""
 
@@ -207,3 +211,10 @@ def test_whoever_refuses_for_good_is_waited_for_no_longer(wait: float) -> None:
     found, _, took = read_all(lambda *_: refusal(wait), 5)
     assert set(found) <= {"page_rate_limited", "page_deferred"}
     assert took <= 75
+
+
+def test_site_out_of_order_is_asked_for_each_page_in_turn() -> None:
+    """Its 503 without a wait is the outcome of each page, whatever the others of the site came to."""
+    found, site, took = read_all(lambda *_: sick(), 24, Limits(retries=0, per_host=16))
+    assert found == ["page_server_error"] * 24 and len(site.asked) == 24
+    assert took < 12.0
