@@ -169,6 +169,15 @@ NUMBERS_AND_LISTS = {
     ),
     "list with words between": _NUMBERS
     + _listed("1.", "2.", "3.", "## References\n\nPrimary (the council):\n"),
+    "list of notes on works, in parts": _NUMBERS
+    + _listed("1.", "2.", "3.")
+    + "\n## Sources\n\n### News\n\n- [Mill news](https://news.example/1) (2024-04-07) - a first look at the mill\n"
+    "- [Barge news](https://news.example/2) - Verified for May\n",
+    "statements below a name of works": (
+        f"# The river\n\n**Literature (two works):**\n\n- The mill grinds oats[[6]]({MILL}). Nobody knows why.\n"
+        f"- Barges carry ninety tonnes[[7]]({BARGES})[[8]]({WEIGHTS}). They are slow.\n\n**Films (one):**\n\n"
+        "- No bridge crosses the river.\n"
+    ),
     "footnotes in a table": (
         "# The river\n\n| What | Year |\n|---|---|\n| The mill grinds oats[^1] | 2024 |\n"
         "| Barges carry ninety tonnes[^2][^3] | 2024 |\n| No bridge crosses the river | 2024 |\n\n"
@@ -342,6 +351,15 @@ BESIDE = {
         "river</td><td></td></tr></table>\n"
     ),
     "lead-in": _blocks("According to< [A work]({url})>:\n\n- {said}.\n"),
+    "lead-in of a table": _blocks(
+        "As< [A work]({url})> has it:\n\n| Place | Finding |\n|---|---|\n| River | {said} |\n"
+    ),
+    "caption of a table": _blocks(
+        "**Table 2.** What was seen (<[A work]({url}) >)\n\n| Place | Finding |\n|---|---|\n| River | {said} |\n"
+    ),
+    "heading of a table that is a source": _blocks(
+        "### Source:< [A work]({url})>\n\n| Place | Finding |\n|---|---|\n| River | {said} |\n"
+    ),
     "heading that is a source": _blocks("### Source:< [A work]({url})>\n\n{said}.\n"),
     "links behind the full stop": (
         f"# The river\n\nThe mill grinds oats. [Mill+1]({MILL}) Barges carry ninety tonnes. [Barges+1]({BARGES}) "
@@ -372,6 +390,9 @@ NO_CITATIONS = (
     "We follow Annex 3",
     "The rule of [2019] was kept",
     "The first (1) and the second (2) river meet",
+    "Every look-up takes O(1), and a move f(2)",
+    "The rule was printed in Rivers 2015;135(2):381-388",
+    "采用方案②可以节省成本",
 )
 """Sentences whose numbers and brackets are no marks, though the report has a list."""
 

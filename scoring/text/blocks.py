@@ -132,9 +132,10 @@ class _Word:
 class _Named:
     """A line such as "Sources:" with addresses below it."""
 
-    def __init__(self, start: int, tight: bool) -> None:
+    def __init__(self, start: int, tight: bool, sure: bool) -> None:
         self.start = self.end = start
         self.tight = tight  # it follows the text without a blank line
+        self.sure = sure  # its words name nothing else
         self.followed = False  # by more text in its section
         self.lines = 0  # with addresses
 
@@ -147,6 +148,10 @@ class _Named:
 _POINTER = re.compile(
     r"[\[【［〔]\^?([^\[\]【】［］〔〕\n]{1,80})[\]】］〕](?![(:：]|\\?\]\((?!#))"  # none that is a link's words
 )
+_MARK_BEHIND = re.compile(
+    r"[^\s\[\]] ?\[\\?\[?\^?\d{1,4}\\?\]?\]\((?!#)"
+)  # a numbered link behind what it is the mark of
+_MAX_WORK = 250  # characters of a work in front of its address
 _NUMBERED_LINK = re.compile(r"\[\\?\[\^?(\d{1,4})\\?\]\]\((?!#)")
 _PARTED = re.compile(r"\s{0,3}(?:[,;，；、|&–—-]|(?<=\s)(?:and|und|et|y|和|及)(?=\s))\s{0,3}")
 _BARE_POINTER = re.compile(
@@ -366,7 +371,8 @@ class _Outliner:
             name = _name(line)
             if name:
                 self._titled, self._title_at, self._alone = strength(name), number, True
-                self._source = _Named(number, self._dense) if self._titled >= LIKELY else None
+                likely = self._titled >= LIKELY
+                self._source = _Named(number, self._dense, self._titled == SURE) if likely else None
             else:
                 self._titled, self._alone = 0, False
                 self._dense = True
@@ -413,9 +419,11 @@ class _Outliner:
         if source is None:
             return False
         found = entry(text)
-        if (found is None or not found.label) and (address_in(text) or BARE_ADDRESS.search(text)):
+        address = address_in(text) or BARE_ADDRESS.search(text)
+        if (found is None or not found.label) and address:
             rest = found.rest if found else text
-            if found or address_alone(rest) or rest.lstrip().startswith("["):
+            stated = _states(text, sure=source.sure)
+            if not stated and (found or address_alone(rest) or rest.lstrip().startswith("[")):
                 source.end = number
                 source.lines += 1
                 return True
@@ -678,18 +686,41 @@ def _opens_list(lines: Iterable[str], sure: int) -> bool:
         head = entry(heading[2]) if heading else None
         if head is not None and head.label and len(below) > 1 and address_in(below[1]):  # an entry itself
             return True
-        return found is not None and leads_to_address(found.rest)
+        return found is not None and _is_work(found.rest)
     if heading:
         return False
     if sure >= LIKELY and following.startswith("|"):
         return any(address_in(row) for row in below)
     if sure >= LIKELY and len(below) > 1 and _leads_in(following):
-        return any(one is not None and leads_to_address(one.rest) for one in map(entry, below[1:]))
+        return any(one is not None and _is_work(one.rest) for one in map(entry, below[1:]))
     found = entry(following)
     if sure < LIKELY:
         entries = takewhile(lambda one: one is not None, map(entry, below))
         return found is not None and all(one is not None and leads_to_address(one.rest) for one in entries)
+    if (found is None or not found.label) and _states(following, sure=sure == SURE):
+        return False
     return bool(found and found.label and found.rest) or bool(address_in(following))
+
+
+def _states(text: str, *, sure: bool) -> bool:
+    """Whether an item below the name of a list states something, and cites its source, rather than names a work.
+
+    Below a name that is `sure` to be that of a list only its length tells.
+    """
+    address = address_in(text)
+    if address is None:
+        return False
+    return address.start() > _MAX_WORK or (not sure and _MARK_BEHIND.search(text) is not None)
+
+
+_LINKED_WORK = re.compile(
+    r"\s{0,3}[*_]{0,3}\[[^\[\]\n]{1,300}+\]\(https?://[^\s()]{1,2000}+\)[*_]{0,3}(?:\s{0,3}[(:,;|–—]|\s{1,3}-\s)"
+)
+
+
+def _is_work(rest: str) -> bool:
+    """Whether an entry is a work: an address ends it, or it begins with a link, and a note on that stands apart."""
+    return leads_to_address(rest) or _LINKED_WORK.match(rest) is not None
 
 
 def _leads_in(text: str) -> bool:

@@ -139,6 +139,8 @@ _OUTER = ("named", "worded", "round")
 _ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
 SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⸴˒", "0123456789-,,")
 
+# In front of parentheses that go on with it: a function's name, an item's number, a journal's volume.
+_IN_NAME = re.compile(r"(?:(?<![^\W\d_])[A-Za-z]|\d[\s*_]{0,2};\s?\d{1,4}|\b[Vv]ol\.? ?\d{1,4})$")
 _WORKS = re.compile(r"[;；]")
 _FRONT = re.compile(r"([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?")
 # A place in a work: a word or a sign and a number.
@@ -424,9 +426,15 @@ def _follows_text(match: re.Match[str]) -> bool:
     before = _before(match).rpartition("\n")[2]
     if not before.strip(" |>*-"):
         return False
+    if before.rstrip(_CIRCLED)[-1:] in _COUNTED and not _AT_END.match(match.string, match.end()):
+        return False
     return before[-1] not in _OPENS or _AT_END.match(match.string, match.end()) is not None
 
 
+_CIRCLED = "".join(map(chr, (*range(0x2460, 0x2474), *range(0x3251, 0x3260))))
+_COUNTED = frozenset(
+    "向案骤段景项型径图表第类"
+)  # Chinese words for what a report itself numbers end so: "方向②④"
 _OPENS = ' \t+|(（[：:，,、；;“"/=→'
 
 
@@ -484,6 +492,8 @@ def _rounded(match: re.Match[str], known: Labels) -> Mark | None:
     """Numbers, or authors and years, in parentheses."""
     inside = match["inside"]
     if _ROUND.fullmatch(inside):
+        if _IN_NAME.search(_before(match)):
+            return None
         ends = _AT_END.match(match.string, match.end()) or _ENDED.search(_before(match).rstrip())
         return _of_known(tuple(map(label, _SEPARATED.split(inside.strip()))), known.bare) if ends else None
     worded = _worded(inside, known.bare, known.words) if known.bare else ()

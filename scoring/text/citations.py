@@ -316,6 +316,10 @@ _NUMBERING = re.compile(
 
 _OUTSIDE = -1  # what no list item is as little deep as
 _SECTION = -2  # of a heading
+_CAPTION = re.compile(
+    r"\s{0,3}(?:\*\*|__)?(?:(?:Table|Tab\.|Tabelle|Tableau|Tabla|Tabela|Таблица) ?[\dIVX]{1,4}(?= ?[.:–—-]|\*\*|__)"
+    r"|表 ?[\d一二三四五六七八九十]{1,3}(?=[ .:：]|\*\*|__))"
+)
 _BOLD_START = re.compile(r"\s{0,3}\[?(?:\*\*|__)")
 _TITLE_START = re.compile(r"\s{0,3}(?:\[|\*\*|__)")
 _BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)[^*_\n]{1,100}(?:\*\*|__)\s{0,3}[:：]?\s*")
@@ -515,6 +519,7 @@ class _Body:
         self._cards = False  # whether such lines stand above
         self._blank = -1  # the last blank line
         self._titled: list[_Titled] = []
+        self._table: _Titled | None = None  # a lead-in or a caption of the table that is being read
         self._bare: _Titled | None = None  # a title without sources, if nothing is stated below it yet
         self._header: list[str] = []
         self._rows: list[_Row] = []  # of the table that is being read
@@ -533,6 +538,7 @@ class _Body:
                 self._line(*before, _NOTHING)
             self._end_table()
             self._flush()
+            self._end_titled(self._table)
             self._leave(_OUTSIDE)
             self._leave_section()
         self._close()
@@ -540,6 +546,8 @@ class _Body:
     def _line(self, line: Line, number: int, below: Line) -> None:
         """Take one line, with the one `below` it."""
         if line.kind == "row" and len(line.text) <= MAX_PIECE:
+            if self._paragraph and not self._item and self._heads():
+                self._table, self._paragraph, self._length = self._titled.pop(), [], 0
             self._flush()
             self._rows.append(_Row(marked(line.text, self._sources.labels), number, below.kind == "ruler"))
             if len(self._rows) >= _MAX_ROWS:
@@ -547,6 +555,9 @@ class _Body:
             return
         if self._rows and (line.kind != "ruler" or "|" not in line.raw):
             self._end_table()
+        if line.kind not in ("ruler", "blank"):
+            self._end_titled(self._table)
+            self._table = None
         if line.kind != "ruler":
             self._header = []
             self._fresh = self._fresh or self._kind == "row"
@@ -639,17 +650,19 @@ class _Body:
     def _leave(self, depth: int) -> None:
         """End the titles above an item of `depth`. What is stated below one has used its sources, or else it has."""
         while self._titled and self._titled[-1].depth >= depth:
-            ended = self._titled.pop()
-            if ended.used:
-                continue
-            if ended.own is None or not ended.own.states():
-                self._list((ended.title, url) for _, url in ended.sources.values())
-                continue
-            if ended.own is not self._last():
-                self._fresh = True
-                self._state(ended.own, {})
-                self._fresh = True
-            self._add_sources(ended.own, "", ended.sources)
+            self._end_titled(self._titled.pop())
+
+    def _end_titled(self, ended: _Titled | None) -> None:
+        if ended is None or ended.used:
+            return
+        if ended.own is None or not ended.own.states():
+            self._list((ended.title, url) for _, url in ended.sources.values())
+            return
+        if ended.own is not self._last():
+            self._fresh = True
+            self._state(ended.own, {})
+            self._fresh = True
+        self._add_sources(ended.own, "", ended.sources)
 
     def _leave_section(self) -> None:
         """End a heading that is a source."""
@@ -670,7 +683,8 @@ class _Body:
         if not self._paragraph:
             return False
         return self._paragraph[-1].rstrip(" *_").endswith((":", "：")) or (
-            len(self._paragraph) == 1 and _TITLE_START.match(self._paragraph[0]) is not None
+            len(self._paragraph) == 1
+            and (_TITLE_START.match(self._paragraph[0]) or _CAPTION.match(self._paragraph[0])) is not None
         )
 
     def _heads(self) -> bool:
@@ -678,7 +692,7 @@ class _Body:
         text = _joined(self._paragraph)[:MAX_PIECE]
         if len(self._paragraph) == 1 and (title := self._title(text)) is not None:
             return self._entitle(title)
-        if not text.rstrip(" *_").endswith((":", "：")):
+        if not text.rstrip(" *_").endswith((":", "：")) and _CAPTION.match(text) is None:
             return False
         *before, last = marked(text, self._sources.labels).sentences()
         if not self._sources.of(last.marks, self._began):
@@ -921,7 +935,11 @@ class _Body:
             self._state(_Statement.of(raw, fact), sources, "row")
             cited = True
         if not cited:
-            self._state(_Statement.of(raw, "; ".join(filter(None, named))[:MAX_FACT]), {}, "row")
+            titled = self._table or self._section
+            if titled is not None:
+                titled.used = True
+            fact = "; ".join(filter(None, named))[:MAX_FACT]
+            self._state(_Statement.of(raw, fact), titled.sources if titled else {}, "row")
 
     def _marks_of(self, cell: Marked, header: str) -> Sequence[Mark]:
         """The marks of a cell: bare numbers are some in a column of sources, and figures in any other."""
