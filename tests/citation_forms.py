@@ -360,6 +360,7 @@ BESIDE = {
     "heading of a table that is a source": _blocks(
         "### Source:< [A work]({url})>\n\n| Place | Finding |\n|---|---|\n| River | {said} |\n"
     ),
+    "heading that is the statement": _blocks("### {said}.\n\n<{url}\n>"),
     "heading that is a source": _blocks("### Source:< [A work]({url})>\n\n{said}.\n"),
     "links behind the full stop": (
         f"# The river\n\nThe mill grinds oats. [Mill+1]({MILL}) Barges carry ninety tonnes. [Barges+1]({BARGES}) "

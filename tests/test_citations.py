@@ -277,6 +277,31 @@ def test_closed_heading_is_read_and_list_item_is_not_one() -> None:
     assert [fact for fact, _, _ in triplets(text)] == ["Costs: Panels: 40", "Costs: Inverters: 12"]
 
 
+@pytest.mark.parametrize(
+    ("heading", "stated"),
+    [
+        ("3. The mill grinds 40 tonnes.", "The mill grinds 40 tonnes."),
+        ("The mill grinds 40.", "The mill grinds 40."),
+        ("磨坊每天磨四十吨燕麦。", "磨坊每天磨四十吨燕麦。"),
+        ("What does the mill grind?", None),
+        ("Mill Works, Inc.", None),
+        ("The mill and its oats", None),
+    ],
+)
+def test_heading_above_an_address_states_what_a_sentence_does(heading: str, stated: str | None) -> None:
+    found = triplets(f"### {heading}\n\nhttps://mill.example/oats\n\n## Further\n\nNo bridge.\n")
+    assert found == ([(stated, 0, "https://mill.example/oats")] if stated else [])
+
+
+@pytest.mark.parametrize("heading", ["4) Cost", "4. Cost", "4.2 Cost", "4 Cost", "**4. Cost**", "Cost"])
+def test_number_of_a_heading_is_no_part_of_its_name(heading: str) -> None:
+    assert triplets(f"## {heading}\n\n- Panels: 40 [5]\n\n" + LIST)[0][0] == "Cost: Panels: 40"
+
+
+def test_year_at_the_head_of_a_heading_is_a_part_of_its_name() -> None:
+    assert triplets("## 2024 Cost\n\n- Panels: 40 [5]\n\n" + LIST)[0][0] == "2024 Cost: Panels: 40"
+
+
 @pytest.mark.parametrize("tooltip", ['"(seen)"', "'seen'", "(seen)"])
 def test_link_tooltip_must_be_quoted(tooltip: str) -> None:
     assert triplets(f"The [tower](https://a.example {tooltip}) has grown.") == [

@@ -479,6 +479,10 @@ _WIDE = re.compile(r"[⺀-鿿가-힣]")
 # A word or two in front of a list of addresses: "**Repositories:**".
 _LABEL = re.compile(r"\s*[*_]{0,3}[^\s\[\]]{1,40}(?: [^\s\[\]]{1,40}){0,2}[:：][*_]{0,3}\s*")
 _ENDED = re.compile(r"[.!?。！？][\"”’)*_\]]{0,4}\s*\Z")  # of a sentence, at the end of a line
+# In front of a heading: "3. ", "4.2 ", "1 "; no year.
+_NUMBER = re.compile(r"^\s*\d{1,2}(?:(?:\.\d{1,2}){1,4}[.、)）]?|[.、)）]|(?=\s+[A-Z]))\s*")
+# The end of a heading that states something: none of a title, of a question or of a name ("Inc.", "et al.").
+_SAID = re.compile(r"(?:[a-zß-öø-ÿа-яё]{3}[.!]|[\d%)][.!]|[。！।])[\"”’*_]{0,4}\s*\Z")
 
 
 class _Body:
@@ -626,12 +630,13 @@ class _Body:
         self._leave(_OUTSIDE)
         self._leave_section()
         self._close()
-        heading = marked(text, self._sources.labels)
-        self._lead = heading.fact.lstrip("0123456789.、)） ")
+        heading = marked(_NUMBER.sub("", text), self._sources.labels)
+        self._lead = _NUMBER.sub("", heading.fact)  # one in bold
         self._bare = None
         sources = self._sources.counted(heading.marks, number) if heading.marks else {}
         if not sources:
-            self._bare = _Titled(heading.title, {}, _SECTION)
+            own = _Statement(heading, _OUTSIDE) if _SAID.search(text) else None
+            self._bare = _Titled(heading.title, {}, _SECTION, own)
         elif heading.states_something:
             self._titled.append(_Titled(heading.title, sources, _OUTSIDE))
         else:
@@ -666,8 +671,7 @@ class _Body:
 
     def _leave_section(self) -> None:
         """End a heading that is a source."""
-        if self._section is not None and not self._section.used:
-            self._list((self._section.title, url) for _, url in self._section.sources.values())
+        self._end_titled(self._section)
         self._section = None
 
     def _list(self, found: Iterable[tuple[str, str]]) -> None:

@@ -205,6 +205,8 @@ def _circled(sign: str) -> str:
 def _line(raw: str) -> Line:
     if not raw:
         return _EMPTY
+    if raw[0].isalpha() and "|" not in raw:  # most lines, told by a glance
+        return Line("prose", raw, raw)
     text = unquoted(raw)
     if not text.strip():
         return Line("blank", "", raw)
