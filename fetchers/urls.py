@@ -8,6 +8,7 @@ are cleaned so that every table and message can hold them.
 A user may allow citations to lead to non-public addresses: "HOST:PORT", or "HOST" on the web's ports.
 """
 
+import base64
 import hashlib
 import ipaddress
 import re
@@ -80,35 +81,59 @@ def split_url(url: str) -> Parts:
     return parts
 
 
-# Notices that send their readers on, and viewers of documents: host with path, and the fields that name an address.
+# Viewers of documents, and notices that name the address in a field of their own: host with path, and the fields.
 _NAMING = tuple(
     (re.compile(place, re.A), names)
     for place, names in (
         (r"(?:www\.)?google\.(?:com?\.)?[a-z]{2,3}/url", ("q", "url")),
-        (r"lm?\.facebook\.com/l\.php", ("u",)),
-        (r"l\.instagram\.com/", ("u",)),
-        (r"(?:www\.)?youtube\.com/redirect", ("q",)),
-        (r"(?:www\.)?duckduckgo\.com/l/", ("uddg",)),
         (r"[a-z0-9]+\.safelinks\.protection\.outlook\.com/", ("url",)),
+        (r"(?:www\.)?bing\.com/ck/a", ("u",)),
         (r"(?:docs|drive)\.google\.com/(?:viewer|gview|viewerng/viewer)", ("url",)),
         (r"view\.officeapps\.live\.com/op/(?:view|embed)\.aspx", ("src",)),
         (r"[^/]+/(?:.*/)?web/viewer\.html", ("file",)),  # PDF.js
     )
 )
+# How a host or a page is called that sends its readers on to another site: `link.zhihu.com/?target=`, `/away.php?to=`.
+_SENDING = (
+    r"(?:lm?|links?|link\d|linkout|linkfilter|href|out|outbound|away|exit|leav(?:e|ing)|go|goto|gotolink|go-?wild|jump"
+    r"|(?:[a-z]{1,12}-)?redir(?:ect)?|sinaurl)"
+)
+_SENDS_ON = re.compile(rf"{_SENDING}\.[^/]+/[^/]*|[^/]+/(?:.*/)?{_SENDING}(?:\.[a-z]{{2,5}})?/?", re.A | re.I)
+# Fields of an address that it does not lead to.
+_BESIDE = re.compile(r"(?:ref|refer|source|src|from|back|return|next|continue|callback|login)", re.I)
+_CODED = re.compile(r"a1([\w-]{8,8192})")  # Bing's: base 64
 
 
 def _named(parts: Parts) -> Parts | None:
     """The address that a notice leads to or a viewer shows, if `parts` are one's."""
     path, _, query = parts.target.partition("?")
+    if not query:
+        return None
     place = parts.host + path
-    names = next((names for shape, names in _NAMING if query and shape.fullmatch(place)), ())
-    fields = [field.partition("=") for field in query.split("&")]
-    for value in [value for name in names for key, _, value in fields if key == name]:
-        try:
-            return _split(unquote_to_bytes(value.replace("+", " ")).decode())
-        except (MalformedURL, UnicodeDecodeError):
-            continue
-    return None
+    fields = [(key, value) for key, _, value in (field.partition("=") for field in query.split("&"))]
+    for shape, names in _NAMING:
+        if shape.fullmatch(place):
+            return next(
+                filter(None, (_written(value) for name in names for key, value in fields if key == name)),
+                None,
+            )
+    if not _SENDS_ON.fullmatch(place):
+        return None
+    whole = _written(query)
+    others = {whole} if whole else {_written(value) for key, value in fields if not _BESIDE.match(key)}
+    found = [one for one in others if one is not None and one.host != parts.host]
+    return found[0] if len(found) == 1 else None
+
+
+def _written(value: str) -> Parts | None:
+    """The address that the value of a field is."""
+    coded = _CODED.fullmatch(value)
+    try:
+        if coded:
+            return _split(base64.urlsafe_b64decode(coded[1] + "=" * (-len(coded[1]) % 4)).decode())
+        return _split(unquote_to_bytes(value.replace("+", " ")).decode())
+    except ValueError:  # malformed, or no text
+        return None
 
 
 def _split(url: str) -> Parts:

@@ -293,6 +293,22 @@ def test_heading_above_an_address_states_what_a_sentence_does(heading: str, stat
     assert found == ([(stated, 0, "https://mill.example/oats")] if stated else [])
 
 
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("\u2067\u200fhttps://a.example/x\u200f\u2069", "https://a.example/x"),
+        ("\u202bhttps://a.example/x\u202c", "https://a.example/x"),
+        ("[Post](\u2066https://a.example/x\u2069)", "https://a.example/x"),
+        ("https://a.example/x\u061c، انظر", "https://a.example/x"),
+        ("[Post](<https://a.example/x y/z>)", "https://a.example/x%20y/z"),
+        ('[Post](<https://a.example/x y> "The post")', "https://a.example/x%20y"),
+        ("[Post](//a.example/x)", "https://a.example/x"),
+    ],
+)
+def test_address_is_read_as_its_reader_follows_it(written: str, url: str) -> None:
+    assert [found for _, _, found in triplets(f"The mill grinds forty tonnes {written}.")] == [url]
+
+
 @pytest.mark.parametrize("heading", ["4) Cost", "4. Cost", "4.2 Cost", "4 Cost", "**4. Cost**", "Cost"])
 def test_number_of_a_heading_is_no_part_of_its_name(heading: str) -> None:
     assert triplets(f"## {heading}\n\n- Panels: 40 [5]\n\n" + LIST)[0][0] == "Cost: Panels: 40"

@@ -63,7 +63,8 @@ _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
 SCHEME = r"(?:[hH][tT][tT][pP][sS]?://|[wW](?<![\w/.@-].)[wW][wW]\.(?=[\w-]{1,63}\.[^\W\d]))"
 """What an address in a text begins with; in both cases, for speed."""
 _TARGET = re.compile(
-    r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))", re.IGNORECASE
+    r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|//(?=[\w-]{1,63}\.[\w-])|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))",
+    re.IGNORECASE,
 )
 
 # Atomic: what follows a dagger may itself look like numbers, and each of them would double the ways to read the rest.
@@ -351,7 +352,7 @@ def _linked(title: str, target: str) -> Mark | None:
 
 
 def _with_scheme(url: str) -> str:
-    return f"https://{url}" if url[:4].lower() == "www." else url
+    return f"https://{url.lstrip('/')}" if url[:4].lower() == "www." or url[:2] == "//" else url
 
 
 def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:

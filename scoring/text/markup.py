@@ -38,8 +38,11 @@ _BROKEN = re.compile(
 _LABELLED = re.compile(r"[ \t]{0,8}(?:\d{1,4}[.)]|[-=_]+\s*$)")
 
 _WITH_ADDRESS = re.compile(r"^[^\n]*://[^\n]*$", re.MULTILINE)
-# The target of a link with blanks in it, which no title and no size of an image follows.
-_SPACED = re.compile(r"\]\((https?://[^\s()<>\"']{1,2000}+(?: [^\s()<>\"'=]{1,80}+){1,8})\)")
+# The target of a link with blanks in it, which no title and no size of an image follows, or in angle brackets.
+_SPACED = re.compile(
+    r"\]\(https?://[^\s()<>\"']{1,2000}+(?: [^\s()<>\"'=]{1,80}+){1,8}\)"
+    r"|\]\(<https?://[^\s<>]{1,2000}+(?: {1,8}[^\s<>]{1,300}+){1,20}>"
+)
 # An entry's label that leads back to its mark, within the link to the entry's source.
 _LABEL_WITHIN = re.compile(r"\[\[(\d{1,4})\]\(#[^\s()]{1,200}\)[ \t]{1,4}(?=[^\]])")
 _ENTRY_LABEL = re.compile(r"\[\^?[\w.:-]{1,24}\^?\](?![(\[])|(?<![\w)])[(（]\d{1,3}[)）](?= ?\S)")

@@ -10,7 +10,9 @@ _MAX_CELLS = 100
 
 # Two meaningless characters stand for marks while sentences are split; they are removed from reports.
 _MARK, _LINK = "\ue000", "\ue001"
-MARKS = {ord(_MARK): None, ord(_LINK): None}
+# What turns the direction of writing, which says nothing.
+_DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+MARKS = dict.fromkeys(map(ord, _MARK + _LINK + _DIRECTIONS))
 
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
 _WIDE_END = frozenset("。！？।")
