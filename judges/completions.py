@@ -520,22 +520,25 @@ class _Error(msgspec.Struct):
 
 
 class _Complaint(_Error):
-    """The forms of a complaint: the message is inside `error`, or `error` itself, or beside it."""
+    """The forms of a complaint: the message is inside `error`, or `error` itself, or beside it, or in several."""
 
     error: msgspec.Raw = _NOTHING
+    errors: msgspec.Raw = _NOTHING
     detail: msgspec.Raw = _NOTHING
 
 
 class _Passed(msgspec.Struct):
-    """What a gateway passes on of the server behind it: the body of its reply."""
+    """What a gateway passes on of the server behind it: the body of its reply, and headers."""
 
     raw: str = ""
+    headers: dict[str, str] = {}
 
 
 _PASSED = msgspec.json.Decoder(_Passed)
 _COMPLAINT = msgspec.json.Decoder(_Complaint)
 _COMPLAINTS: msgspec.json.Decoder[list[_Complaint]] = msgspec.json.Decoder(list[_Complaint])
 _ERROR = msgspec.json.Decoder(_Error)
+_ERRORS = msgspec.json.Decoder(list[_Error])
 _BAD_GATEWAY = 502
 
 
@@ -550,7 +553,7 @@ def _complained(body: bytes) -> tuple[str, _Error]:
     """The message of a complaint, empty if there is none, and the error that holds it."""
     raw = msgspec.Raw(body.removeprefix(_BOM))
     found = _complaint_in(raw) or _Complaint()
-    error = _lenient(found.error, _ERROR) or found
+    error = _lenient(found.error, _ERROR) or next(iter(_lenient(found.errors, _ERRORS) or ()), found)
     texts = (_lenient(text, _TEXT) or "" for text in (found.error, found.detail))
     return error.message or next((text for text in texts if text), ""), error
 
@@ -563,7 +566,8 @@ def complaint(body: bytes, redacted: Redaction) -> str:
     message, error = _complained(body)
     if not message:
         return redacted.head(body.decode("utf-8", "replace"), COMPLAINT_CHARS)
-    codes = (_word(part) for part in (error.code, error.param))
+    kind = _word(error.type)
+    codes = ("" if kind.endswith("error") else kind, _word(error.code), _word(error.param))
     behind = (_lenient(error.metadata, _PASSED) or _Passed()).raw
     passed = _complained(behind.encode("utf-8", "replace"))[0] or behind
     said = (message, *codes, " ".join(passed.split()))
@@ -633,6 +637,7 @@ HINTS = (
     "x-ratelimit-reset-tokens",
     "x-ratelimit-reset",
     "ratelimit-reset",
+    "ratelimit",
     "x-ratelimit-remaining-requests",
     "x-ratelimit-remaining-tokens",
     "x-ratelimit-remaining",
@@ -648,15 +653,18 @@ _AGAIN_IN = re.compile(
     re.IGNORECASE,
 )
 _RETRY_DELAY = re.compile(
-    r'"retry_?(?:Delay|after)(?:_seconds)?"\s*:\s*"?(\d{1,9}(?:\.\d{1,9})?)s?\b', re.IGNORECASE
+    r'"retry[_-]?(?:Delay|after)(?:_seconds)?"\s*:\s*"?(\d{1,9}(?:\.\d{1,9})?)s?\b', re.IGNORECASE
 )
 _QUOTA = re.compile(
-    r"quota|billing|(?:out of|insufficient|no) (?:credits?|funds|balance)|credit balance|hard limit",
+    r"quota|billing|\bdaily\b|per.?day\b|(?:out of|insufficient|no) (?:credits?|funds|balance)|credit balance"
+    r"|hard limit",
     re.IGNORECASE,
 )
 _SOON = re.compile(r"per.?(?:minute|second|hour)|[rt]p[ms]\b|rate.?limit(?:ed)? reached", re.IGNORECASE)
 _HINT_CHARS = 20_000
 _EPOCH_S = 1e9  # seconds; what is more is a time, not a span
+_EPOCH_MS = 1e11  # what is more is a time in milliseconds
+_REMAINS = re.compile(r"\br=0\b[^,]{0,80}?\bt=(\d{1,9})\b")  # the field RateLimit, as its draft has it
 
 
 def asked_wait(headers: Mapping[str, str], body: bytes, now: float) -> float | None:
@@ -664,6 +672,8 @@ def asked_wait(headers: Mapping[str, str], body: bytes, now: float) -> float | N
 
     `now` is in seconds since the epoch. A reset of requests or tokens counts where nothing says it more directly.
     """
+    inside = _lenient(_complained(body)[1].metadata, _PASSED) or _Passed()
+    headers = {**{name.lower(): value for name, value in inside.headers.items()}, **headers}
     if (milliseconds := headers.get("retry-after-ms", "").strip()) and _SECONDS.fullmatch(milliseconds):
         return min(float(milliseconds) / 1000, 1e9)
     if (seconds := retry_after(headers.get("retry-after"), now)) is not None:
@@ -679,7 +689,9 @@ def asked_wait(headers: Mapping[str, str], body: bytes, now: float) -> float | N
     resets = (
         _reset(headers.get(name, ""), now) for name in HINTS if "reset" in name and _is_empty(headers, name)
     )
-    return max((reset for reset in resets if reset is not None), default=None)
+    field = _REMAINS.search(headers.get("ratelimit", "")[:_HINT_CHARS])
+    spans = (*resets, float(field[1]) if field else None)
+    return max((span for span in spans if span is not None), default=None)
 
 
 def _is_empty(headers: Mapping[str, str], name: str) -> bool:
@@ -691,7 +703,8 @@ def _reset(said: str, now: float) -> float | None:
     """A span like 6m0s, 1.5s or 20 (seconds), or a time in seconds since the epoch; None for anything else."""
     said = said.strip()
     if _SECONDS.fullmatch(said):
-        seconds = min(float(said), 1e12)
+        seconds = min(float(said), 1e14)
+        seconds = seconds / 1000 if seconds > _EPOCH_MS else seconds
         return max(0.0, seconds - now) if seconds > _EPOCH_S else seconds
     found = _SPAN.fullmatch(said)
     if not said or found is None:

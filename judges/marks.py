@@ -28,5 +28,6 @@ ANSWERS = (
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
     ("<|START_TEXT|>", "<|END_TEXT|>"),
     ("<|begin_of_solution|>", "<|end_of_solution|>"),
+    ("<|begin_of_box|>", "<|end_of_box|>"),
 )
 """What opens and closes the answer proper."""

@@ -4,11 +4,12 @@ A failure of one question becomes a reply with a reason; one that every question
 
 =====================================  ===============================================================
 no connection, 202, 408, 409, 424,     asked again after a wait, the server's own for all; then judge_unavailable
-425, 429, 5xx, and 200 with an error,
+425, 429, 498, 5xx, 4xx that pass by
+their words, and 200 with an error,
 with no choices or with nothing
 sent, and no answer in time            judge_timeout, not asked again: the server is busy enough
 4xx whose numbers leave tokens         asked again with those tokens, and analyses that fit into them
-4xx about the context's length, 413    context_overflow
+4xx, 500 about the context's length    context_overflow; 413 too
 a count of tokens beyond the window,   context_overflow: the server dropped a part of the prompt
 or too small for the prompt's words
 400, 422, 500 about the format         asked again without it, this answer type from then on
@@ -19,7 +20,7 @@ or too small for the prompt's words
 temperature or seed
 any other 400, 422                     asked once more without the response format; left out if that helps twice
 any other 4xx                          judge_unsupported, its text what the server said
-200 without a chat completion          judge_unparseable
+200 without a chat completion          asked again, if the server has answered before; then judge_unparseable
 a reply that does not fit the answer   asked once more with the field and its fault named; then judge_unparseable
 cut off at its token limit             asked again with more tokens; answer_truncated if cut off again
 cut off, max_tokens omitted            answer_truncated, not asked again
@@ -67,7 +68,7 @@ from adjudge.judges.loops import LOOP
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import Slots
 from adjudge.judges.room import is_cut_short, room
-from adjudge.judges.schema import UnparseableReply, decode, json_schema
+from adjudge.judges.schema import UnparseableReply, decode, json_schema, object_in
 from adjudge.judges.server import OpenAIConfig, Received, Server
 from adjudge.prompts import PromptBook
 
@@ -86,9 +87,12 @@ _FORMAT = re.compile(
     r"|output.(config.)?format|(the|given) schema|additionalProperties|maxLength|xgrammar|json_object",
     re.IGNORECASE,
 )
+# One draw went wrong, not the schema.
 _DRAW = re.compile(
-    r"json_validate_failed|failed_generation", re.IGNORECASE
-)  # one draw went wrong, not the schema
+    r"json_validate_failed|failed_generation|json mode (?:could not|couldn.?t) be met"
+    r"|(?:could not|couldn.?t|failed to) generate.{0,40}\bjson",
+    re.IGNORECASE,
+)
 _LOADING = re.compile(r"load|start|warm|initiali", re.IGNORECASE)
 _LOADING_S = 1.5
 _FILTERED = re.compile(
@@ -96,7 +100,7 @@ _FILTERED = re.compile(
 )
 # What says less surely why, and is believed once the request was refused without its format too.
 _SIZE = (
-    r"(?:\b(?:tokens?|length|long|size|large|big|bytes|characters|context|window|payload|capacity|words)\b"
+    r"(?:\b(?:tokens?|length|long|size|large|big|bytes|characters|context|window|payload|words)\b"
     r"|\d ?[KMG]B\b)"
 )
 _BOUND = (
@@ -104,13 +108,15 @@ _BOUND = (
     r"|beyond|outside|range|reduce|shorten|shorter|allow(?:s|ed)|not enough)\b"
 )
 _TOO_MUCH = re.compile(
-    rf"{_SIZE}.{{0,100}}?{_BOUND}|{_BOUND}.{{0,100}}?{_SIZE}|[超过][长出大]", re.IGNORECASE
-)
-_UNSAFE = re.compile(
-    r"\bsafety\b|guardrail|\bblocked\b|harmful|\bunsafe\b|sensitive|prohibited|content.{0,20}\brisk|敏感|不安全|违规",
+    rf"{_SIZE}.{{0,100}}?{_BOUND}|{_BOUND}.{{0,100}}?{_SIZE}|[超过][长大]|(?:长度|上下文|字数).{{0,20}}超[过出]"
+    r"|超[过出].{0,20}(?:长度|上下文|字数)",
     re.IGNORECASE,
 )
-_ROLES = re.compile(r"(\broles?\b)|\bsystem\b", re.IGNORECASE)
+_UNSAFE = re.compile(
+    r"\bsafety\b|guardrail|\bblocked\b|harmful|\bunsafe\b|sensitive|prohibited|content.{0,20}\brisk|\bhigh.?risk|敏感|不安全|违规",
+    re.IGNORECASE,
+)
+_ROLES = re.compile(r"(\broles?\b)|\bsystem\b|developer.?instruction", re.IGNORECASE)
 _UNKNOWN_MODEL = re.compile(r"model_not_found|invalid model|model.{0,80}(not found|not exist)", re.IGNORECASE)
 _UNSUPPORTED = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed)|extra|deprecated|instead|only the default"
@@ -334,8 +340,8 @@ class Trial:
             if form in _SHOWN:
                 decode(self._question, spoken)
             else:
-                msgspec.json.decode(spoken, type=_Hidden)
-        except (UnparseableReply, msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+                msgspec.convert(object_in(spoken), _Hidden)
+        except (UnparseableReply, msgspec.ValidationError):
             return False
         return True
 
@@ -480,12 +486,14 @@ def _is_about_roles(received: Received) -> bool:
     )
 
 
-def _is_format(received: Received) -> bool:
-    return is_about_format(received.status, received.said)
+def _is_too_long(received: Received) -> bool:
+    """Whether a server breaks at the length of the prompt, and says so."""
+    return received.status == 500 and _CONTEXT.search(received.said) is not None
 
 
-def _is_nothing(_: Received) -> bool:
-    return False
+def _is_said(received: Received) -> bool:
+    """Whether a failure names what would fail again: the format or the length."""
+    return is_about_format(received.status, received.said) or _is_too_long(received)
 
 
 def room_in(received: Received, asked: int, body: bytes) -> tuple[int | None, int | None]:
@@ -506,6 +514,8 @@ def _remedy(received: Received) -> str:
     """What to do about a server that cannot be reached, or is not ready."""
     if "certificate" in received.said.lower():
         return "set the environment variable SSL_CERT_FILE to a file with the certificate to trust"
+    if "[ssl:" in received.said.lower():
+        return "it does not speak TLS there; begin judge: url with http://, or correct its port"
     return "try again when it is ready" if received.status else "start it, or correct judge: url"
 
 
@@ -659,7 +669,7 @@ class OpenAIJudge:
         """The reply to a request for `budget` tokens, or for those that its refusal leaves; and the form asked in."""
         constrained = form.constrained and self._requests.constrains  # others may change it meanwhile
         body = self._requests.body(question, form, seed, budget, constrained)
-        received = await self._server.send(body, is_final=_is_format if constrained else _is_nothing)
+        received = await self._server.send(body, is_final=_is_said if constrained else _is_too_long)
         if received.status in (400, 422) and _DRAW.search(received.said):
             received = await self._server.send(body)
         here, anywhere = room_in(received, budget, body) if self._requests.limits_tokens else (None, None)
@@ -680,6 +690,8 @@ class OpenAIJudge:
             refused = received
             received = await self._unconstrained(question, form, seed, budget, refused)
             constrained = received is refused
+        if _is_too_long(received) and self._has_answered:
+            return form, Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
         if received.status in _OF_ONE and self._has_answered and (await self.probe())[0].is_good:
             return form, _refused_alone(received)
         is_bound = constrained and self._requests.manner.format not in _SHOWN

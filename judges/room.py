@@ -15,6 +15,7 @@ _ANSWER = re.compile(
 _MOST_NUMBERS = 8  # a message of more is not about two or three of them
 _CHARS_PER_TOKEN = 4.0
 _LEAST_ROOM = 16
+_MOST_TIMES = 3  # a prompt's tokens over those that its bytes make likely
 _WORD = re.compile(r"[^\W_]+")
 _PLAIN_BYTES = 8  # of a prompt for each token: below it, words need not be counted
 _LONGEST_TOKEN = 16  # characters of one word that has no spaces in it, as in Chinese
@@ -36,10 +37,25 @@ def room(said: str, asked: int, size: int, status: int) -> tuple[int | None, int
         return None, None
     if names_asked and (left := _left(numbers, asked, size)) is not None:
         return (left, None) if left >= _LEAST_ROOM else (None, None)
+    if about_answers and not names_asked and (left := _left_of_sum(numbers, asked, size)) is not None:
+        return left, None
     limits = [number for number in numbers if _LEAST_ROOM <= number < asked]
     if len(limits) == 1 and about_answers:
         return None, limits[0] - 1  # some name the first number that is too much
     return None, None
+
+
+def _left_of_sum(numbers: set[int], asked: int, size: int) -> int | None:
+    """Window less prompt, where the window stands beside the sum of prompt and `asked` alone."""
+    expected = size / _CHARS_PER_TOKEN
+    found = [
+        (abs(both - asked - expected), window - both + asked)
+        for both in numbers
+        for window in numbers
+        if expected / _MOST_TIMES <= both - asked <= expected * _MOST_TIMES
+        and both - asked + _LEAST_ROOM <= window < both
+    ]
+    return min(found)[1] if found else None
 
 
 def _left(numbers: set[int], asked: int, size: int) -> int | None:

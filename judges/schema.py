@@ -35,6 +35,7 @@ _END_TOKEN = re.compile(
     re.IGNORECASE,
 )
 _MOST_END_TOKENS = 4
+_BLANKS = "\ufeff\u200b\u200c\u200d\u2060\xa0\u3000 \t\r\n"  # what a reply may have around it unseen
 _FENCE = re.compile(r"(`{3,20}|~{3,20})\Z")
 _OPENED = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}(?:json[a-z0-9]{0,5})?\Z", re.IGNORECASE)
 # Around an answer: a tag, a token of the template, TeX.
@@ -286,14 +287,7 @@ def decode(question: Question[A], text: str) -> Decoded[A]:
 
     Raises UnparseableReply if it does not fit the answer type or does not end the reply; the message names the field.
     """
-    text = _bare(text)
-    try:
-        fields = _object(text)
-    except UnparseableReply as error:
-        embedded = _last_object(text)
-        if embedded in ("", text):
-            raise error
-        text, fields = embedded, _object(embedded)
+    text, fields = _found(text)
     try:
         return Decoded(_typed(question, text))
     except UnparseableReply:
@@ -304,9 +298,26 @@ def decode(question: Question[A], text: str) -> Decoded[A]:
         return Decoded(_typed(question, json.dumps(kept)), tuple(trimmed))
 
 
+def object_in(text: str) -> dict[str, Any]:
+    """The JSON object that a reply's `text` is, or that ends it. Raises UnparseableReply."""
+    return _found(text)[1]
+
+
+def _found(text: str) -> tuple[str, dict[str, Any]]:
+    """That object, as it is written and as it is read."""
+    text = _bare(text)
+    try:
+        return text, _object(text)
+    except UnparseableReply:
+        embedded = _last_object(text)
+        if embedded in ("", text):
+            raise
+        return embedded, _object(embedded)
+
+
 def _bare(text: str) -> str:
     """`text` without the tokens and the fence around it, which belong to the reply's form."""
-    text = text.strip("\ufeff \t\r\n").removeprefix("<s>").lstrip()
+    text = text.strip(_BLANKS).removeprefix("<s>").lstrip(_BLANKS)
     for _ in range(_MOST_END_TOKENS):
         tail = max(len(text) - 40, 0)
         token = _END_TOKEN.search(text, tail)

@@ -397,7 +397,11 @@ LONGEST_WAIT_S = 600.0  # a server that asks for more takes nothing more in this
 MAX_BACKOFF_S = 30.0
 _SPREAD_S = 0.05
 _RESTING = frozenset({429, 503, 529})
-_TRANSIENT = frozenset({202, 408, 409, 424, 425, 429})  # the server, or one behind it, is not ready
+# The server, or one behind it, is not ready.
+_TRANSIENT = frozenset({202, 408, 409, 420, 424, 425, 429, 498, 499})
+_UNUSABLE = frozenset({401, 402, 403, 404, 405, 413})
+_PASSES = re.compile(r"overloaded|over capacity|temporarily|try again (?:later|shortly|soon)", re.IGNORECASE)
+_SHARED = frozenset({429, 498, 529})  # what says that a server has too much to do, whoever asks
 
 
 class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -448,7 +452,8 @@ class Received(msgspec.Struct, frozen=True):
     """The result of one request: a status and a body (None: too large), or no status and a `failure`.
 
     `said` is what the server, or the connection, says of a failure; without secrets. `found` is the chat completion, if
-    the body holds one. A body of status 200 that only tells of a failure has the status of that failure.
+    the body holds one; `is_broken` if it holds none though the server has answered before. A body of status 200 that
+    only tells of a failure has the status of that failure.
     """
 
     seconds: float
@@ -460,6 +465,7 @@ class Received(msgspec.Struct, frozen=True):
     failure: JudgeReason | None = None
     is_spent: bool = False
     is_alone: bool = False
+    is_broken: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -471,7 +477,10 @@ class Received(msgspec.Struct, frozen=True):
         """Whether the same request may succeed soon."""
         if self.is_spent:
             return False
-        return self.failure == "judge_unavailable" or self.status in _TRANSIENT or self.status >= 500
+        if self.failure == "judge_unavailable" or self.status in _TRANSIENT or self.status >= 500:
+            return True
+        refused = 400 <= self.status < 500 and self.status not in _UNUSABLE
+        return self.is_broken or (refused and _PASSES.search(self.said) is not None)
 
 
 def backoff(first_s: float, attempt: int) -> float:
@@ -566,8 +575,7 @@ class Server:
         for attempt in range(most + 1):
             await self._turn()
             received = await self._request("POST", self.url, body)
-            if received.is_good:
-                self._answers += 1
+            self._answers += received.found is not None
             if not received.is_transient or is_final(received):
                 return received
             if received.wait_s is not None:
@@ -578,8 +586,9 @@ class Server:
                 await asyncio.sleep(
                     random.uniform(0.0, min(MAX_BACKOFF_S, self._config.backoff_s * 2**attempt))
                 )
-        # A status comes from a server that runs; connections fail for all alike.
-        is_alone = bool(received.status) and answers is not None and self._answers > answers
+        # A status comes from a server that runs; connections fail for all alike, and so does one that is overrun.
+        is_own = bool(received.status) and received.status not in _SHARED
+        is_alone = is_own and answers is not None and self._answers > answers
         return msgspec.structs.replace(received, is_alone=is_alone)
 
     def _rest(self, wait_s: float) -> None:
@@ -620,7 +629,7 @@ class Server:
             except BrokenReply as error:
                 inside = None if content is None else failure_inside(content)
                 if inside is None and status not in _TRANSIENT:
-                    return Received(seconds, status, content, str(error))
+                    return Received(seconds, status, content, str(error), is_broken=self._answers > 0)
                 status = inside or status
         said = complaint(response.body or b"", self.redacted)
         if 300 <= status < 400:

@@ -432,6 +432,8 @@ async def test_max_context_counts_prompt_and_answer() -> None:
         (409, "conflict", "judge_unavailable"),
         (424, "the model behind this gateway failed", "judge_unavailable"),
         (501, "not implemented", "judge_unavailable"),
+        (498, "Flex tier capacity exceeded. Please try again later.", "judge_unavailable"),
+        (400, "The model is overloaded.", "judge_unavailable"),
     ],
 )
 async def test_other_refusals_affect_one_question(status: int, message: str, reason: str) -> None:
@@ -465,6 +467,7 @@ async def test_refusal_in_other_words_has_its_reason(message: str, reason: str) 
     ("message", "reason"),
     [
         ("Request payload size exceeds the limit: 20971520 bytes.", "context_overflow"),
+        ("输入的长度超过模型最大上下文长度限制", "context_overflow"),
         ("`inputs` must have less than 1024 tokens. Given: 2001", "context_overflow"),
         ("Range of input length should be [1, 6000]", "context_overflow"),
         ("too many total text bytes: 30000000 > 25000000", "context_overflow"),
@@ -762,6 +765,72 @@ async def test_success_without_an_answer_is_asked_again(name: str) -> None:
         reply = await ask(mock.url)
     assert reply.reason == "judge_unavailable"
     assert "error" not in name or "overloaded" in reply.text
+
+
+@pytest.mark.parametrize("name", ["not JSON", "no message", "cut off"])
+async def test_server_that_answered_is_asked_again_for_what_is_no_completion(name: str) -> None:
+    async def once(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        odd = b"page odd" in call.messages or (b"page bad" in call.messages and call.before == 0)
+        return raw(HOSTILE[name]) if odd else None
+
+    async with MockOpenAI(fault=once) as mock:
+        judge = judge_of(mock.url)
+        assert (await judge.answer(check("page good"), Asked(key=b"k" * 16))).answer is not None
+        assert (await judge.answer(check("page bad"), Asked(key=b"k" * 16))).answer is not None
+        assert mock.calls == 3
+        assert (await judge.answer(check("page odd"), Asked(key=b"k" * 16))).reason == "judge_unparseable"
+        await judge.close()
+
+
+async def test_server_that_breaks_at_the_length_is_asked_once() -> None:
+    async def breaks(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        said = "prompt length (9000) exceeds maximum input length (1500)"
+        return refused(500, said) if b"page long" in call.messages else None
+
+    async with MockOpenAI(fault=breaks) as mock:
+        judge = judge_of(mock.url)
+        assert (await judge.answer(check("page short"), Asked(key=b"k" * 16))).answer is not None
+        assert (await judge.answer(check("page long"), Asked(key=b"k" * 16))).reason == "context_overflow"
+        await judge.close()
+        assert mock.calls == 2
+
+
+async def test_overrun_server_refuses_no_question_alone() -> None:
+    """Others are answered meanwhile; that one waits until the run's patience ends."""
+
+    async def busy(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return refused(429, "Too many requests") if b"page starved" in call.messages else None
+
+    async with MockOpenAI(fault=busy) as mock:
+        judge = judge_of(mock.url, backoff_s=0.2)
+        starved = asyncio.ensure_future(judge.answer(check("page starved"), Asked(key=b"k" * 16)))
+        while not starved.done():
+            assert (await judge.answer(check("page fed"), Asked(key=b"k" * 16))).answer is not None
+        reply = await starved
+        await judge.close()
+    assert (reply.reason, reply.is_alone) == ("judge_unavailable", False)
+
+
+async def test_kind_of_a_refusal_is_read() -> None:
+    error = {
+        "message": "The request was rejected because it was considered high risk",
+        "type": "content_filter",
+    }
+
+    def high_risk() -> mock_openai.web.StreamResponse:
+        return mock_openai.web.json_response({"error": error}, status=400)
+
+    async with MockOpenAI(fault=replying(high_risk)) as mock:
+        assert (await ask(mock.url)).reason == "judge_refused"
+
+
+async def test_failed_draw_keeps_the_schema() -> None:
+    async def once(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
+        return refused(400, "JSON Mode couldn't be met") if mock.calls == 1 else None
+
+    async with MockOpenAI(fault=once) as mock:
+        assert (await ask(mock.url)).answer is not None
+        assert mock.last is not None and mock.last.constrained
 
 
 async def test_accepted_for_later_is_asked_again() -> None:

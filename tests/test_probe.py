@@ -126,6 +126,21 @@ async def test_server_of_another_model_is_recognised(serves: str, good: bool) ->
     assert good or serves in found.line
 
 
+@pytest.mark.parametrize("wrapped", ["```json\n{}\n```", "{}<|return|>", "\ufeff{}"])
+async def test_schema_is_kept_in_whatever_stands_around_it(wrapped: str) -> None:
+    async def wrapping(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
+        return completion(wrapped.replace("{}", call.answer()))
+
+    async with MockOpenAI(fault=wrapping) as mock:
+        found = await verdict(mock.url)
+    assert found.is_good and found.manner is not None and found.manner.format == "json_schema"
+
+
+async def test_plain_port_asked_by_tls_is_named() -> None:
+    async with MockOpenAI() as mock:
+        assert "http://" in (await verdict(mock.url.replace("http://", "https://"))).line.rpartition(";")[2]
+
+
 async def test_server_that_refuses_to_constrain_may_answer() -> None:
     async def refuse(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
         return refused(400, "response_format: unknown") if call.constrained else completion(said)

@@ -45,6 +45,14 @@ async def ask(judge: OpenAIJudge | Gate, page: str = "The sky is blue.") -> Repl
         ({}, "retry after 2 minutes", 120),
         ({}, '{"error": {"details": [{"retryDelay": "14s"}]}}', 14),
         ({}, '{"retry_after": 3.5}', 3.5),
+        ({}, '{"Retry-After": 4}', 4),
+        ({"ratelimit": '"default";r=0;t=9'}, "", 9),
+        ({"ratelimit": '"default";r=5;t=9'}, "", None),
+        (
+            {},
+            '{"error": {"message": "x", "metadata": {"headers": {"X-RateLimit-Reset": "20000000000000"}}}}',
+            2e10,
+        ),
         ({}, "Too many requests: 3 s", None),
         ({}, "", None),
     ],
@@ -66,6 +74,8 @@ def test_no_hint_breaks_the_client(headers: dict[str, str], body: bytes) -> None
     [
         ("You exceeded your current quota, please check your plan and billing details.", True),
         ("Your credit balance is too low", True),
+        ("Rate limit exceeded: free-models-per-day", True),
+        ("The daily limit of this key is reached", True),
         ("Quota of requests per minute reached", False),
         ("Too many requests", False),
     ],

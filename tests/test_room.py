@@ -89,6 +89,20 @@ async def test_room_too_small_for_any_answer_is_an_overflow() -> None:
     assert (reply.reason, mock.calls) == ("context_overflow", 1)
 
 
+async def test_sum_of_prompt_and_answer_tells_the_room() -> None:
+    """The server counts four bytes as a token, and names the sum and its window, but not what was asked for."""
+
+    async def fault(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+        both = len(call.body) // 4 + call.max_tokens
+        said = f"AiError: the estimated number of input and maximum output tokens ({both}) exceeded the limit (1000)."
+        body = {"errors": [{"message": said, "code": 5021}], "success": False}
+        return web.json_response(body, status=413) if both > 1000 else None
+
+    async with MockOpenAI(fault=fault) as mock:
+        assert (await ask(mock.url)).answer is not None
+        assert mock.calls == 2
+
+
 async def test_limit_of_every_answer_is_remembered() -> None:
     async with MockOpenAI(fault=refusing_over(240, "max_tokens must lie between 1 and 240")) as mock:
         judge = judge_of(mock.url)

@@ -334,6 +334,8 @@ def test_shape_names_every_field_in_one_line() -> None:
         "<json>\n```json\n{}\n```\n</json>",
         "I weigh both. <verdict>\n{}\n</verdict><|im_end|>",
         "<|START_RESPONSE|>{}<|END_RESPONSE|>",
+        "<|begin_of_box|>{}<|end_of_box|>",
+        "\u200b{}\u00a0\u2060",
         "It is so.<|START_TEXT|>{}",
         "\\boxed{{ {} }}",
         "$\\boxed{{ {} }}$",

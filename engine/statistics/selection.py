@@ -411,7 +411,7 @@ _CAUSES: Mapping[str, str] = {str(reason): cause for reason, cause in CAUSES.ite
 }
 
 _FIRST = {
-    "judge_unavailable": "start the judge or correct its address",
+    "judge_unavailable": "see that the judge runs and answers (adjudge doctor)",
     "judge_timeout": "",
     "judge_unparseable": "",
     "judge_refused": "choose another judge",
