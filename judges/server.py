@@ -402,6 +402,7 @@ _TRANSIENT = frozenset({202, 408, 409, 420, 424, 425, 429, 498, 499})
 _UNUSABLE = frozenset({401, 402, 403, 404, 405, 413})
 _PASSES = re.compile(r"overloaded|over capacity|temporarily|try again (?:later|shortly|soon)", re.IGNORECASE)
 _SHARED = frozenset({429, 498, 529})  # what says that a server has too much to do, whoever asks
+_TOO_LARGE = re.compile(r"too (?:large|long|big)|larger than|shorten|reduce (?:the|your)", re.IGNORECASE)
 
 
 class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -587,7 +588,8 @@ class Server:
                     random.uniform(0.0, min(MAX_BACKOFF_S, self._config.backoff_s * 2**attempt))
                 )
         # A status comes from a server that runs; connections fail for all alike, and so does one that is overrun.
-        is_own = bool(received.status) and received.status not in _SHARED
+        is_shared = received.status in _SHARED and not _TOO_LARGE.search(received.said)
+        is_own = bool(received.status) and not is_shared
         is_alone = is_own and answers is not None and self._answers > answers
         return msgspec.structs.replace(received, is_alone=is_alone)
 

@@ -795,11 +795,15 @@ async def test_server_that_breaks_at_the_length_is_asked_once() -> None:
         assert mock.calls == 2
 
 
-async def test_overrun_server_refuses_no_question_alone() -> None:
-    """Others are answered meanwhile; that one waits until the run's patience ends."""
+@pytest.mark.parametrize(
+    ("said", "is_alone"),
+    [("Too many requests", False), ("This request is too large for the tokens per minute: shorten it", True)],
+)
+async def test_overrun_server_refuses_no_question_alone(said: str, is_alone: bool) -> None:
+    """Others are answered meanwhile; that one waits until the run's patience ends, unless it is too large."""
 
     async def busy(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
-        return refused(429, "Too many requests") if b"page starved" in call.messages else None
+        return refused(429, said) if b"page starved" in call.messages else None
 
     async with MockOpenAI(fault=busy) as mock:
         judge = judge_of(mock.url, backoff_s=0.2)
@@ -808,7 +812,7 @@ async def test_overrun_server_refuses_no_question_alone() -> None:
             assert (await judge.answer(check("page fed"), Asked(key=b"k" * 16))).answer is not None
         reply = await starved
         await judge.close()
-    assert (reply.reason, reply.is_alone) == ("judge_unavailable", False)
+    assert (reply.reason, reply.is_alone) == ("judge_unavailable", is_alone)
 
 
 async def test_kind_of_a_refusal_is_read() -> None:
