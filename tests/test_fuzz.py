@@ -25,7 +25,8 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
 from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.flags import Said as Report
-from adjudge.engine.rewards.reward import Conversation, Reward, as_items, settled
+from adjudge.engine.rewards.message import Conversation
+from adjudge.engine.rewards.reward import Reward, as_items, settled
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, NoReward
 from adjudge.engine.viewer.data.passages import nearest, said_at
 from adjudge.judges import Question

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.rewards.message import Message, pages_in
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
-from adjudge.engine.rewards.reward import Message, RewardError, as_items, own_gold, pages_in
+from adjudge.engine.rewards.reward import RewardError, as_items, own_gold
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS
 from adjudge.judges import Reply, ScriptedJudge
@@ -39,6 +40,47 @@ MARKUP = [
     "[TOOL_CALLS]",
     "\n```\n",
 ]
+
+# A question, a call, its result and a report in the shapes of several APIs and data sets.
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "gemini": [
+        {"role": "user", "parts": [{"text": "Why?"}]},
+        {
+            "role": "model",
+            "parts": [{"text": "MARKS", "thought": True}, {"functionCall": {"name": "search"}}],
+        },
+        {"role": "user", "parts": [{"functionResponse": {"name": "search", "response": {}}}]},
+        {"role": "model", "parts": [{"text": "MARKS", "thought": True}, {"text": "The report."}]},
+    ],
+    "bedrock": [
+        {"role": "user", "content": [{"text": "Why?"}]},
+        {
+            "role": "assistant",
+            "content": [{"text": "MARKS"}, {"toolUse": {"toolUseId": "a", "name": "search"}}],
+        },
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "MARKS"}]}}]},
+        {"role": "assistant", "content": [{"reasoningContent": {}}, {"text": "The report."}]},
+    ],
+    "langchain": [
+        {"type": "human", "content": "Why?"},
+        {"type": "ai", "content": "MARKS", "tool_calls": [{"name": "search", "args": {}}]},
+        {"type": "tool", "content": "MARKS"},
+        {"type": "AIMessageChunk", "content": ["The ", {"type": "text", "text": "report."}]},
+    ],
+    "sharegpt": [
+        {"from": "human", "value": "Why?"},
+        {"from": "gpt", "value": "MARKS<tool_call>{}</tool_call>"},
+        {"from": "observation", "value": "MARKS"},
+        {"from": "gpt", "value": "<think>MARKS</think>The report."},
+    ],
+    "harmony": [
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "channel": "commentary", "recipient": "functions.search", "content": "{}"},
+        {"role": "tool", "content": "MARKS"},
+        {"role": "assistant", "channel": "analysis", "content": "MARKS"},
+        {"role": "assistant", "channel": "final", "content": "The report."},
+    ],
+}
 
 
 def written(text: str, **rules: Any) -> tuple[str, bool]:
@@ -278,6 +320,68 @@ class TestReport:
         assert report_in(msgspec.convert(turns, tuple[Message, ...]), RULES) == Written("", False)
         items = ({"role": "assistant", "content": "MARKS"}, {"type": "function_call", "name": "f"})
         assert report_in(msgspec.convert(items, tuple[Message, ...]), RULES) == Written("MARKS", False)
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_messages_of_every_api_are_read(self, shape):
+        asked, *turns = SHAPES[shape]
+        (item,) = as_items([{"prompt": [asked], "messages": turns}])
+        assert item.asked == "Why?"
+        assert report_in(item.messages, RULES) == Written("The report.", True)
+
+    @pytest.mark.parametrize(
+        ("message", "fault"),
+        [
+            ({"role": "narrator", "content": MARKS}, "role 'narrator' is unknown"),
+            ({"content": MARKS}, "role 'message' is unknown"),
+            ({"author": "assistant", "body": MARKS}, "role 'message' is unknown"),
+            ({"role": "assistant", "content": [{"body": MARKS}]}, "no piece of its content"),
+        ],
+    )
+    def test_message_of_no_known_shape_is_refused(self, message, fault):
+        with pytest.raises(RewardError, match=rf"item 0: messages\[0\]: {fault}"):
+            as_items([{"task_id": "1", "messages": [message]}])
+
+    @pytest.mark.parametrize(
+        "last",
+        [
+            {"content": "Let me see.", "tool_calls": [{"function": {"name": "search"}}]},
+            {"content": [{"type": "text", "text": "Let me see."}, {"type": "tool_use", "name": "search"}]},
+            {"parts": [{"text": "Let me see."}, {"functionCall": {"name": "search"}}]},
+            {"content": [{"text": "Let me see."}, {"toolUse": {"name": "search"}}, {"text": "\n"}]},
+            {"content": [{"type": "server_tool_use"}, {"type": "web_search_tool_result"}]},
+            {"content": "Let me see.", "channel": "analysis"},
+            {"content": "Let me see.", "channel": "commentary", "recipient": "functions.search"},
+        ],
+    )
+    def test_message_that_ends_with_a_call_or_a_thought_is_no_report(self, last):
+        said = ({"role": "assistant", "content": "Before."}, {"role": "user", "content": "Go on."})
+        turns = msgspec.convert((*said, {"role": "assistant", **last}), tuple[Message, ...])
+        assert not report_in(turns, RULES).is_whole
+
+    @pytest.mark.parametrize(
+        "calls",
+        [
+            {"tool_calls": [{"type": "function", "function": {"name": "finish", "arguments": "{}"}}]},
+            {"tool_calls": [{"name": "final_answer", "args": {}, "id": "a"}]},
+            {"function_call": {"name": "Finish"}},
+        ],
+    )
+    @pytest.mark.parametrize("after", [[], [{"role": "tool", "content": "ok"}]])
+    def test_report_beside_a_call_that_finishes_is_whole(self, calls, after):
+        turns = [{"role": "assistant", "content": "The report.", **calls}, *after]
+        found = report_in(msgspec.convert(turns, tuple[Message, ...]), RULES)
+        assert found == Written("The report.", True)
+
+    def test_text_before_the_last_result_in_a_message_is_no_report(self):
+        pieces = [
+            {"type": "text", "text": "MARKS"},
+            {"type": "server_tool_use", "name": "web_search"},
+            {"type": "web_search_tool_result", "content": [{"type": "web_search_result"}]},
+            {"type": "text", "text": "The "},
+            {"type": "text", "text": "report."},
+        ]
+        turns = msgspec.convert([{"role": "assistant", "content": pieces}], tuple[Message, ...])
+        assert report_in(turns, RULES) == Written("The report.", True)
 
     @pytest.mark.parametrize(
         "prompt",

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import msgspec
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.reward import Conversation, Message, Spans, asked_in
+from adjudge.engine.rewards.message import Conversation, Message, asked_in
+from adjudge.engine.rewards.reward import Spans
 from adjudge.engine.rewards.templates import (
     CLOSING,
     OPEN_ENDED,
@@ -68,11 +69,11 @@ def report_in(said: Conversation, rules: ReportRules, mask: Spans | None = None)
 
 def _last_message(messages: Sequence[Message], rules: ReportRules) -> Written:
     last = next((n for n in range(len(messages) - 1, -1, -1) if messages[n].is_reply), None)
+    later = any(one.is_tool or one.is_thought for one in messages[0 if last is None else last + 1 :])
     if last is None:
-        return Written("", not any(message.is_tool for message in messages))
+        return Written("", not later)
     found = last_turn(messages[last].text, rules)
-    calls = bool(messages[last].tool_calls) and not found.text.strip()
-    goes_on = calls or any(message.is_tool for message in messages[last + 1 :])
+    goes_on = messages[last].goes_on or (later and not messages[last].finishes)
     return Written(found.text, found.is_whole and not goes_on)
 
 

@@ -14,19 +14,14 @@ import msgspec
 from adjudge.engine.config.reward import Constant, OnFailure, Step
 from adjudge.engine.errors import nearest
 from adjudge.engine.formats.rubric_rows import as_criteria, read_value
+from adjudge.engine.rewards.message import Conversation, GivenPage, Message, Pages, asked_in, pages_in
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.reasons import Reason
 
 __all__ = [
-    "ASSISTANT",
     "NAMES",
-    "TOOLS",
-    "Conversation",
-    "GivenPage",
     "Item",
-    "Message",
-    "Pages",
     "Part",
     "Reward",
     "RewardError",
@@ -36,11 +31,9 @@ __all__ = [
     "all_settled",
     "as_items",
     "as_step",
-    "asked_in",
     "brought",
     "labelled",
     "own_gold",
-    "pages_in",
     "pages_of",
     "plain",
     "response_in",
@@ -48,62 +41,9 @@ __all__ = [
     "task_name",
 ]
 
-ASSISTANT = frozenset({"assistant", "model"})
-TOOLS = frozenset({"tool", "function", "functions", "observation", "ipython", "environment"})
-MAX_PAGES = 10_000
 MAX_TOKENS = 4_000_000
 
 
-class Piece(msgspec.Struct, frozen=True):
-    """A piece of a message's content."""
-
-    type: str = ""
-    text: str | None = ""
-
-
-class GivenPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page that the rollout has read, as the trainer hands it over."""
-
-    url: str
-    title: str = ""
-    text: str
-
-
-Pages = Annotated[tuple[GivenPage, ...], msgspec.Meta(max_length=MAX_PAGES)]
-
-
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message of a conversation, or an output item of a response; other kinds of content are left out.
-
-    `pages` count in a tool's message only: a trainer's environment puts them there, a policy cannot.
-    """
-
-    role: str = ""
-    content: str | tuple[Piece, ...] | None = None
-    type: str = "message"
-    tool_calls: Any = None
-    pages: Pages = ()
-
-    @property
-    def text(self) -> str:
-        """The text of the content, its pieces joined."""
-        if isinstance(self.content, tuple):
-            pieces = (piece for piece in self.content if piece.type in ("text", "output_text", "input_text"))
-            return "".join(piece.text or "" for piece in pieces)
-        return self.content or ""
-
-    @property
-    def is_tool(self) -> bool:
-        """Whether a tool is called here or speaks, not the policy to its user."""
-        return self.role in TOOLS or self.type.endswith(("_call", "_output"))
-
-    @property
-    def is_reply(self) -> bool:
-        """Whether the policy speaks to its user."""
-        return self.role in ASSISTANT and self.type == "message"
-
-
-Conversation = str | tuple[Message, ...]
 Spans = Annotated[tuple[tuple[int, int], ...], msgspec.Meta(max_length=100_000)]
 """Where pieces of a text begin and end, in characters: [start, end), in order."""
 
@@ -119,18 +59,6 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ]
     mask: Annotated[tuple[Literal[0, 1], ...], msgspec.Meta(max_length=MAX_TOKENS)] = ()
     tokenizer: Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
-
-
-def asked_in(turns: Conversation) -> str:
-    """A text unchanged; of messages, the last of the user's."""
-    if isinstance(turns, str):
-        return turns
-    return next((message.text for message in reversed(turns) if message.role == "user"), "")
-
-
-def pages_in(messages: Sequence[Message]) -> tuple[GivenPage, ...]:
-    """The pages that tools have returned."""
-    return tuple(page for message in messages if message.role in TOOLS for page in message.pages)
 
 
 def pages_of(item: "RewardItem") -> tuple[GivenPage, ...] | None:
@@ -351,6 +279,9 @@ def _item(place: int, item: Item) -> RewardItem:
         raise RewardError(f"item {place}: {fault(error, {'': RewardItem})}") from error
     if sum(said is not None for said in (found.text, found.messages, found.tokens)) != 1:
         raise RewardError(f"item {place}: needs text, messages or tokens, one of them")
+    for number, message in enumerate(found.messages or ()):
+        if message.lack:
+            raise RewardError(f"item {place}: messages[{number}]: {message.lack}")
     if found.tokens is not None and len(found.tokens.mask) not in (0, len(found.tokens.ids)):
         raise RewardError(
             f"item {place}: tokens: {len(found.tokens.ids):,} ids with a mask of {len(found.tokens.mask):,}"

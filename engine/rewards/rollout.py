@@ -16,8 +16,9 @@ from adjudge.engine.config.reward import Formula, RewardConfig, Value
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator, usage_of
 from adjudge.engine.evaluation.gate import RewardGates
 from adjudge.engine.rewards.flags import ALWAYS, UNCLEAR, Said, flags_of
+from adjudge.engine.rewards.message import GivenPage
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
-from adjudge.engine.rewards.reward import GivenPage, Part, Reward, RewardItem, own_gold, pages_of
+from adjudge.engine.rewards.reward import Part, Reward, RewardItem, own_gold, pages_of
 from adjudge.engine.telemetry.metrics import note
 from adjudge.fetchers.page import Page, address_of
 from adjudge.fetchers.urls import NormalURL
@@ -104,7 +105,7 @@ SECOND = 1 << 30  # of a repeat: its question is asked once more
 
 def case_of(item: RewardItem, task: Task, written: Written, repeat: int) -> Case:
     """The case to judge: the report that `item` has `written`, as a reader sees it, under `task`."""
-    messages = [] if item.messages is None else [f"{one.role}: {one.text}" for one in item.messages]
+    messages = [] if item.messages is None else [f"{one.speaker}: {one.text}" for one in item.messages]
     trace = item.trace if item.trace is not None else messages or None
     report = Report(
         task_id=task.id,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.reward import ASSISTANT, TOOLS
+from adjudge.engine.rewards.message import ASSISTANT, TOOLS
 from adjudge.judges.marks import ANSWERS, THOUGHTS
 
 __all__ = ["CLOSING", "OPENING", "Block", "blocks", "has_traces", "is_call", "marks", "role_of"]
@@ -95,9 +95,6 @@ _HEADERS = (
 )
 _ROLES = {
     "/inst": "assistant",
-    "ai": "assistant",
-    "bot": "assistant",
-    "chatbot": "assistant",
     "extra_0": "assistant",
     "final": "assistant",
     "response": "assistant",

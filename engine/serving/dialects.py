@@ -12,10 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from adjudge.engine.config.reward import Step
+from adjudge.engine.rewards.message import Conversation, Message, Pages
 from adjudge.engine.rewards.reward import (
-    Conversation,
-    Message,
-    Pages,
     Reward,
     RewardError,
     RewardItem,
