@@ -144,6 +144,11 @@ class TestReport:
             "<|tool_calls|>MARKS<|calls|>\n<|begin|>tool<|tool_response|>MARKS<|end|>\n<|begin|>assistant<|content|>",
             "<|tool_calls_begin|>MARKS<|tool_calls_end|><|EOT|><|BOT|>tool_response\nMARKS<|EOT|><|BOT|>assistant\n",
             "MARKS <sep> human: MARKS <sep> assistant: ",
+            "<start_function_call>MARKS<end_function_call><start_function_response>MARKS<end_function_response>",
+            "MARKS</s>USER: MARKS ASSISTANT: ",
+            "MARKS<|separator|>\n\nHuman: MARKS<|separator|>\n\nAssistant: ",
+            "MARKS<|end_of_sentence|>User: MARKS\nAssistant: ",
+            "MARKS<|end_of_turn|>GPT4 Correct User: MARKS<|end_of_turn|>GPT4 Correct Assistant: ",
         ],
     )
     @pytest.mark.parametrize(
@@ -175,10 +180,29 @@ class TestReport:
             ("MARKS<tool_call>{}</tool_call><tool_response>x</tool_response>", ""),
             ("MARKS<|im_end|>\n<|im_start|>user\n<tool_response>x</tool_response><|im_end|>", "MARKS"),
             ("<|channel|>analysis<|message|>MARKS", ""),
+            ("Let me see.<tool_call>MARKS</tool_call><|im_end|>", "Let me see."),
+            (
+                "Let me see.<｜tool▁calls▁begin｜>MARKS<｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
+                "Let me see.",
+            ),
+            ("Let me see.<search>finish lines</search><think>MARKS</think>", "Let me see."),
+            ("Let me see.<tool_call>MARKS</tool_call><|im_end|>\n<|im_start|>user\nGo on.", "Let me see."),
         ],
     )
     def test_rollout_without_an_end_is_truncated(self, text, report):
         assert written(text) == (report, False)
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            '<tool_call>{"name": "finish", "arguments": {}}</tool_call><|im_end|>',
+            "<function=final_answer></function>",
+            '[TOOL_CALLS][{"name": "submit", "arguments": {}}]</s>',
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>finish\n{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        ],
+    )
+    def test_call_that_says_the_report_is_done_ends_it(self, call):
+        assert report_in(f"The report.\n{call}", RULES) == Written("The report.", True)
 
     def test_thinking_inside_of_a_report_is_cut_out(self):
         assert written("One. <think>MARKS</think>Two.") == ("One. Two.", True)
@@ -223,6 +247,10 @@ class TestReport:
             "call:search{query:a}response:search{value:MARKS}The report.",
             "Perhaps the quay.# The report",
             '{"thought": "a", "tool": "search", "args": {}}\nMARKS\nThe report.',
+            'search\n{"query": "a"}\nMARKS\nThe report.',
+            'Perhaps.[{"search": {"q": "a"}}][MARKS]The report.',
+            "A draft.User: MARKS\nAssistant: The report.",
+            "A draft.USER: MARKS ASSISTANT: The report.",
         ],
     )
     def test_text_whose_turns_have_lost_their_marks_is_not_clear(self, text):
@@ -265,6 +293,9 @@ class TestReport:
         "text",
         [
             "The format:\n\n    <think>\n    plan\n    </think>\n\nIt has an end.",
+            "The header:\n\n    <|im_start|>assistant\n    a<|im_end|>\n\nIt has an end.",
+            "Models write \\<think> and \\</think>, in HTML &lt;think&gt;. Others \\<|im_start|>user.",
+            "The users said:\n\nUser: it works.\n\nAssistant: it does not.",
             'The paper calls "<think>" a tag and “</think>” its end.',
             "思考：a question in a report",
             'The set \\mathrm{"a": 1} and C#, F#, issue 4.#5',

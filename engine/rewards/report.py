@@ -2,8 +2,9 @@
 
 The report is the text of the last assistant turn, without thinking, tool calls, tool results and chat-template tokens.
 A bare closing tag ends thinking that the template opened. Anything left open ends the report, and the rollout is
-truncated: a policy earns nothing for what it thinks, plans, or puts into a tool's mouth. A tag alone between backticks
-or inside of a closed code fence is a mention, not a tag; so is one in quotation marks or an indented line.
+truncated: a policy earns nothing for what it thinks, plans, or puts into a tool's mouth. A call that ends the
+rollout leaves the report to come, unless it says that the report is done. A mark alone between backticks or inside of a
+closed code fence is a mention; so is one in quotation marks, in an indented line or behind a backslash.
 
 Messages, and the mask of a trainer, say whose text is whose. A text alone is read by the marks of its template
 (`templates.py`); where these are gone and traces of turns are left, the report is not clear.
@@ -23,6 +24,7 @@ from adjudge.engine.rewards.templates import (
     OPENING,
     Block,
     blocks,
+    finishes,
     has_traces,
     is_call,
     marks,
@@ -44,7 +46,7 @@ _BARE_END = re.compile(r"\n(?:assistant|model)[ \t]{0,20}\r?\n?$")
 _FENCE_ENDS = {char: re.compile(rf"(?m)^[ \t]{{0,3}}{char}{{3,}}[ \t]{{0,20}}\r?$") for char in "`~"}
 _BRACKETS = re.compile(r"[\[\]]")
 _QUOTES = frozenset(["``", '""', "“”"])
-_INDENTED = re.compile(r"(?:\n {4,12}|\n\t{1,3})\Z")
+_SHOWN = re.compile(r"(?:\n {4,12}|\n\t{1,3}|\\)\Z")  # in an indented line, or behind a backslash
 _NOT_HEADERS = frozenset({"tag", "token", "fence"})
 
 
@@ -163,10 +165,12 @@ class _Reading:
         }
         self._role = "assistant"
         self._said: list[str] = []
-        self._before = ""  # what the assistant said in its last whole turn
+        self._before = Written("", True)  # what the assistant said in its last whole turn
         self._at = 0
         self._thinking = False
         self._tool: tuple[Block, str] | None = None
+        self._begun = 0  # where it begins
+        self._called = False  # whether the turn has said nothing since a call
         self._after_result = False
         self._is_marked = False
         self._rounds = False
@@ -203,9 +207,13 @@ class _Reading:
                 self._quote = (-1, end)
                 return True
             self._quote = (0, 0)
-        around = self._text[max(mark.start() - 1, 0) : mark.start()] + self._text[mark.end() : mark.end() + 1]
-        if group == "tag" and _INDENTED.search(self._text, max(mark.start() - 20, 0), mark.start()):
+        if (
+            self._is_report
+            and group != "fence"
+            and _SHOWN.search(self._text, max(mark.start() - 20, 0), mark.start())
+        ):
             return True
+        around = self._text[max(mark.start() - 1, 0) : mark.start()] + self._text[mark.end() : mark.end() + 1]
         return around in _QUOTES and group != "fence"
 
     def _fence(self, mark: re.Match[str]) -> None:
@@ -233,12 +241,13 @@ class _Reading:
             text = OPENING.sub("", text, count=1) if OPENING.match(text) else text
             return Written("", False) if is_call(text) else Written(text, True, not has_traces(text))
         if self._role == "assistant":
-            is_whole = not self._thinking and self._tool is None
+            is_whole = not self._thinking and (self._tool is None or self._finishes(len(self._text)))
             self._keep(len(self._text))
             found = "".join(self._said)
+            is_whole = is_whole and not self._called
         else:
-            is_whole = self._role in ("user", "system", "developer")
-            found = self._before
+            is_whole = self._role in ("user", "system", "developer") and self._before.is_whole
+            found = self._before.text
         if self._after_result:
             found = _BARE_ROLE.sub("", found, count=1) if _BARE_ROLE.match(found) else found
             is_whole = is_whole and bool(unclosed(found).strip())
@@ -260,6 +269,7 @@ class _Reading:
                 self._forget()
             else:
                 self._seam = True
+                self._called = not self._finishes(mark.start())
             self._tool = None
             self._at = mark.end()
             if name == "<|tools_prefix|>" and self._text.startswith("[", self._at):
@@ -269,6 +279,12 @@ class _Reading:
         elif not closes and (self._tool is None or (block == "result" and self._tool[1] in OPEN_ENDED)):
             self._keep(mark.start())
             self._tool = (block, name)
+            self._begun = mark.start()
+
+    def _finishes(self, end: int) -> bool:
+        """Whether the call that ends at `end`, and needs no token to end, says that the report is done."""
+        is_whole = self._tool is not None and (end < len(self._text) or self._tool[1] in OPEN_ENDED)
+        return is_whole and finishes(self._text[self._begun : end])
 
     def _thought(self, mark: re.Match[str], closes: bool) -> None:
         if self._tool is not None:
@@ -296,7 +312,7 @@ class _Reading:
     def _forget(self) -> None:
         """What the turn has said so far is not its report."""
         self._said.clear()
-        self._spoken = self._seam = False
+        self._spoken = self._seam = self._called = False
         self._is_clear = True
 
     def _end_result(self) -> None:
@@ -307,14 +323,14 @@ class _Reading:
             self._role = "tool"
 
     def _turn(self, mark: re.Match[str], group: str) -> None:
-        if group == "longcat":
+        if group in ("longcat", "ended"):
             self._rounds = True
         elif group == "round" and not (self._rounds and self._role == "user"):
             return
         self._keep(mark.start())
         if self._role == "assistant":
             if mark.start() > 0 or self._said:
-                self._before = "".join(self._said)
+                self._before = Written("".join(self._said), not self._called)
             self._after_result = False
         self._role = role_of(mark)
         self._forget()
@@ -329,7 +345,8 @@ class _Reading:
         if self._is_report:
             said = self._text[self._at : end]
             self._said.append(said)
-            if said.strip():
+            if unclosed(said).strip():
                 self._spoken = True
+                self._called = False
                 self._is_clear = self._is_clear and not self._seam
         self._is_marked = True

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Literal
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.message import ASSISTANT, TOOLS
+from adjudge.engine.rewards.message import ASSISTANT, FINISHING, TOOLS
 from adjudge.judges.marks import ANSWERS, THOUGHTS
 
-__all__ = ["CLOSING", "OPENING", "Block", "blocks", "has_traces", "is_call", "marks", "role_of"]
+__all__ = ["CLOSING", "OPENING", "Block", "blocks", "finishes", "has_traces", "is_call", "marks", "role_of"]
 
 Block = Literal["thought", "call", "result", "answer"]
 
@@ -91,7 +91,8 @@ _HEADERS = (
     r"|<\|(?P<apertus>user|assistant|system|developer|tool)_start\|>"
     r"|<\|begin\|>(?P<solar>[a-z]{1,20})|<sep> {0,2}(?P<reka>human|assistant):"
     r"|<\|(?P<dots>userprompt|response|extra_0)\|>"
-    r"|\[Round \d{1,4}\] (?P<longcat>USER|ASSISTANT):|(?P<round>ASSISTANT):"
+    r"|\[Round \d{1,4}\] (?P<longcat>USER|ASSISTANT):|(?P<round>ASSISTANT|(?<=\n)Assistant):"
+    r"|(?:</?s>|<[|｜][A-Za-z_▁]{1,40}[|｜]>)\s{0,4}(?:GPT4 Correct )?(?P<ended>(?i:user|human|assistant)):"
 )
 _ROLES = {
     "/inst": "assistant",
@@ -113,7 +114,7 @@ OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of�
 
 
 _FIRST = re.compile(
-    r"<[A-Za-z/|｜]|\[[A-Z/|]|◁|\]~b|```|~~~|ASSISTANT"
+    r"<[A-Za-z/|｜]|\[[A-Z/|]|◁|\]~b|```|~~~|A(?:SSISTANT|ssistant):"
 )  # what marks begin with: seldom in prose
 
 
@@ -133,9 +134,10 @@ def marks(text: str, rules: ReportRules) -> Iterator[re.Match[str]]:
 @lru_cache(maxsize=16)
 def _pattern(rules: ReportRules) -> re.Pattern[str]:
     names = "|".join(map(re.escape, (*rules.thinking, *rules.calls, *rules.results)))
-    # A family writes its own name before a tag: <seed:think>, <minimax:tool_call>, <longcat_think>.
+    # A family writes its own name before a tag: <seed:think>, <minimax:tool_call>, <longcat_think>; FunctionGemma says
+    # <start_function_call> and <end_function_call>.
     tags = (
-        rf"<(?P<slash>/?)(?P<tag>(?:[a-z0-9]{{1,20}}[:_])?(?P<name>(?i:{names})))(?:[\s=][^<>]{{0,200}})?>|"
+        rf"<(?P<slash>/|end_)?(?:(?:start|begin)_)?(?P<tag>(?:[a-z0-9]{{1,20}}[:_])?(?P<name>(?i:{names})))(?:[\s=][^<>]{{0,200}})?>|"
         if names
         else ""
     )
@@ -160,6 +162,7 @@ def role_of(mark: re.Match[str]) -> str:
 
 _CODE = re.compile(
     r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~)(?!tool_).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
+    r"|(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*+(?:\n|\Z))++"
 )
 _OTHERS = r"(?:user|tool|ipython|observation|environment|human)"
 _ITS_OWN = r"(?:assistant|model|ai|bot|chatbot)"
@@ -175,7 +178,7 @@ _LABELS = tuple(
     )
 )
 _TRACES = re.compile(
-    r"(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
+    r"(?m)(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
     r"|assistant(?:final|analysis|commentary)(?![a-z])"
     r"|\bfunctions\.[A-Za-z_]\w{0,60}:\d"
     r"|[{,]\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
@@ -183,13 +186,15 @@ _TRACES = re.compile(
     r"|\{\s{0,20}\"(?:call_id|tool_call_id)\"\s{0,5}:|\[\{\s{0,20}\"results\"\s{0,5}:"
     r"|function[a-z_]{1,60}\r?\n```json"
     r"|```tool_(?:code|output|call)"
-    r"|<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"  # a token of a family that is not known
+    r"|(?<!\\)<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"  # a token of a family that is not known
     r"|\[(?:TOOL_CONTENT|ARGS|CALL_ID)\]"
     r"|(?<![\\\w])[A-Za-z_]\w{1,60}\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:"  # the name of a tool before its arguments
     r"|\A\s{0,5}thought\r?\n|(?<!\w)(?:call|response):[A-Za-z_]\w{0,60}\{"
     r"|(?<=[.!?。！？])#{1,6} (?=\S)"  # a heading behind a thought whose end is gone
+    r"|(?<=[.!?。！？)\]}”」])(?i:user|human|assistant): (?=\S)"
+    r"|\[\{\s{0,5}\"[a-z_]\w{0,60}\"\s{0,5}:\s{0,5}\{"  # calls by name alone
+    r"|^(?!json\r?\n)[a-z_][\w.]{1,60}\r?\n\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:"  # a name, and its arguments below
 )
-
 
 _CALL = re.compile(
     r"\s{0,20}\[?\s{0,20}\{\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
@@ -202,9 +207,21 @@ def is_call(text: str) -> bool:
     return _CALL.match(text) is not None and text.rstrip().endswith(("}", "]"))
 
 
+# What stands before and behind the name of a tool in a call, in its first characters.
+_FINISH = re.compile(
+    rf"[\"'=>:.｜\]]\s{{0,3}}(?:{'|'.join(FINISHING)})(?:\Z|[\r\n\"'>({{\[<｜])", re.IGNORECASE
+)
+_NAMED = 160
+
+
+def finishes(call: str) -> bool:
+    """Whether `call`, from the mark that opens it, is of the tool by which an agent says that its report is done."""
+    return _FINISH.search(call[:_NAMED]) is not None
+
+
 def has_traces(text: str) -> bool:
     """Whether `text`, code aside, shows traces of turns, calls or results that no mark tells apart. Linear."""
-    said = _CODE.sub(" ", text) if "`" in text or "~~~" in text else text
+    said = _CODE.sub(" ", text)
     if _TRACES.search(said):
         return True
     other = _BARE_OTHER.search(said)
