@@ -10,6 +10,8 @@ THOUGHT_TAGS = (
     "reflection",
     "analysis",
     "scratchpad",
+    "scratch_pad",
+    "plan",
 )
 """Names of tags around a thought. A family writes its own name before one: `<seed:think>`."""
 THOUGHTS = (

@@ -23,6 +23,7 @@ from adjudge.engine.rewards.reward import RewardError, as_items, own_gold
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.dialects import DIALECTS
 from adjudge.judges import Reply, ScriptedJudge
+from adjudge.judges.marks import THOUGHT_TAGS
 from adjudge.scoring.rubrics.asking import PointsGiven
 from tests.clocks import Timed, timed
 from tests.gaming import MARKS, PLAIN, TRIES, as_text
@@ -111,6 +112,7 @@ class TestReport:
             "<thinking mode='x'>MARKS <think> more</thinking>",
             "[THINK]MARKS[/THINK]",
             "◁think▷MARKS◁/think▷",
+            *(f"<{name}>MARKS</{name}>" for name in THOUGHT_TAGS),
             '<tool_call>{"items": [MARKS]}</tool_call>',
             "<tool_response>MARKS</tool_response>",
             "MARKS<tool_call>{}</tool_call><tool_response>x</think></tool_response>",
@@ -249,6 +251,8 @@ class TestReport:
             '{"thought": "a", "tool": "search", "args": {}}\nMARKS\nThe report.',
             'search\n{"query": "a"}\nMARKS\nThe report.',
             'Perhaps.[{"search": {"q": "a"}}][MARKS]The report.',
+            "<musings>MARKS</musings>The report.",
+            "<think>a</think>\n\n<inner_voice>MARKS</inner_voice>\n\nThe report.",
             "A draft.User: MARKS\nAssistant: The report.",
             "A draft.USER: MARKS ASSISTANT: The report.",
         ],
@@ -295,6 +299,9 @@ class TestReport:
             "The format:\n\n    <think>\n    plan\n    </think>\n\nIt has an end.",
             "The header:\n\n    <|im_start|>assistant\n    a<|im_end|>\n\nIt has an end.",
             "Models write \\<think> and \\</think>, in HTML &lt;think&gt;. Others \\<|im_start|>user.",
+            "<h1>The mill</h1>\n<p>It has an end.</p>",
+            "<report>It has an end.</report>",
+            "<note>It has an end.</note>",
             "The users said:\n\nUser: it works.\n\nAssistant: it does not.",
             'The paper calls "<think>" a tag and “</think>” its end.',
             "思考：a question in a report",

@@ -15,6 +15,10 @@ from adjudge.scoring.text.thoughts import parted
     [
         ("<think>\nSay red.\n</think>\n\nIt is red.", "It is red."),
         ("Say red.\n</think>\nIt is red.", "It is red."),
+        (
+            "<scratch_pad>\nSay red.\n</scratch_pad>\n<reflection>Is it?</reflection>\nIt is red.",
+            "It is red.",
+        ),
         ("<THINKING>Say red.</THINKING>It is red.", "It is red."),
         ("It is red.\n\n<tool_call>{}</tool_call>\n", "It is red."),
         ("<think>a</think>\nIt is\n<think>b</think>\nred.", "It is\n\nred."),

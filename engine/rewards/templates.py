@@ -200,6 +200,27 @@ _CALL = re.compile(
     r"\s{0,20}\[?\s{0,20}\{\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
     r"\"(?:arguments|parameters|args|input)\"\s{0,5}:"
 )
+# A block of a name that is not known, before the report. HTML and the parts of a report have names of their own.
+_BEGINS = re.compile(r"\s{0,20}<([a-z][a-z0-9]{0,19}(?:[_:-][a-z0-9]{1,20}){0,3})>")
+_SHOWN = frozenset(
+    (
+        "a abbr address article aside b big blockquote body caption center cite code dd del details div dl dt em"
+        " fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 header hgroup html i ins kbd label li main mark"
+        " math nav ol p pre q s samp section small span strike strong style sub summary sup svg table tbody td tfoot th"
+        " thead time title tr tt u ul var"
+        " abstract answer conclusion document essay final final_answer final_report introduction output paper report"
+        " response solution text"
+    ).split()
+)
+
+
+def _begins_with_block(text: str) -> bool:
+    """Whether a tag of an unknown name opens `text` and closes before more of it."""
+    opening = _BEGINS.match(text)
+    if opening is None or opening[1] in _SHOWN:
+        return False
+    inside, closing, rest = text[opening.end() :].partition(f"</{opening[1]}>")
+    return bool(closing and inside.strip() and rest.strip())
 
 
 def is_call(text: str) -> bool:
@@ -222,7 +243,7 @@ def finishes(call: str) -> bool:
 def has_traces(text: str) -> bool:
     """Whether `text`, code aside, shows traces of turns, calls or results that no mark tells apart. Linear."""
     said = _CODE.sub(" ", text)
-    if _TRACES.search(said):
+    if _TRACES.search(said) or _begins_with_block(said):
         return True
     other = _BARE_OTHER.search(said)
     if other is not None and _BARE_OWN.search(said, other.end()):

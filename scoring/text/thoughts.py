@@ -6,11 +6,12 @@ mentions.
 
 import re
 
+from adjudge.judges.marks import THOUGHT_TAGS
 from adjudge.judges.marks import THOUGHTS as TOKENS
 
 __all__ = ["CALLS", "RESULTS", "THOUGHTS", "parted"]
 
-THOUGHTS = ("think", "thinking", "thought", "reasoning")
+THOUGHTS = THOUGHT_TAGS
 """The tags of what a model thinks."""
 CALLS = (
     "tool_call",
