@@ -2,7 +2,8 @@
 
 What protects a judge is that reports are fenced as data (`judges/chat.py`) and judged in parts; this shows early that a
 policy has begun to try. An order to forget names what came before; an order to score names the report and the best
-there is. What stands in code, or is quoted within a sentence, is what a report is about. Linear in the text.
+there is. Instructions with an object of their own ("of 1998", "on drainage") are others', unless a judge, a score or a
+prompt is near. What stands in code, or is quoted within a sentence, is what a report is about. Linear in the text.
 """
 
 import base64
@@ -39,7 +40,8 @@ _COMMANDS = (
     r"\b(?:ignore|disregard|forget|override|(?:do not|don't)\s+(?:follow|apply))\s+"
     r"(?:(?:all|any|of|the|your|these|those)\s+){0,4}"
     r"(?:(?:previous|prior|above|earlier|preceding|other|scoring|grading)\s+(?:\w+\s+)?"
-    r"(?:instruction|prompt|rule|guideline|criteri|rubric|text)"
+    r"(?:instruction|prompt|rule|guideline|criteri|rubric|text)\w{0,3}"
+    r"(?P<own>\s+(?:of|on|for|from|in|about|by|regarding|concerning|issued|published)\b)?"
     r"|(?:instruction|rule|rubric|guideline)s?\s+(?:above|before|you)\b)",
     r"\b(?:give|assign|award|output|return|grant|respond with|rate|mark|score)\s+"
     rf"(?:\w+\s+){{0,4}}?{_BEST}{_ENDS}",
@@ -59,10 +61,17 @@ _ADDRESSES = (
     rf"|\b(?:you are|you're|act as|acting as)\s+(?:now\s+the|(?:now\s+)?an?)\s+(?:\w+\s+){{0,3}}?{_JUDGE}\b"
     rf"|\bas\s+(?:the|an?)\s+(?:\w+\s+){{0,3}}?{_JUDGE},?\s+(?:you|please|give|assign|mark)\b"
     r"|\bif\s+you\s+are\s+an?\s+(?:\w+\s+){0,2}(?:ai|llm|language model)\b"
-    r"|\byour\s+new\s+task\b",
+    r"|\byour\s+new\s+task\b"
+    rf"|\byou(?:'re|\s+are)\s+the\s+(?:\w+\s+){{0,2}}?{_JUDGE}\s?[.,:;!][^\n]{{0,160}}?\b"
+    r"(?:answer|respond|reply|output|return|mark|give|assign|award|rate)\b",
     rf"\b(?:give|assign|award|grant|rate|mark|score)\s+(?:it|me|us|{_REPORT})\s+(?:\w+\s+){{0,4}}?{_BEST}"
     rf"|\b(?:correct|right|true)\s+(?:score|grade|mark)\s+for\s+{_REPORT}",
     rf"\bdeserves?\s+(?:the\s+|a\s+)?{_BEST}"
+    r"|\b(?:this|my|our)\s+(?:\w+\s+)?(?:report|answer|response|essay|submission)\b"
+    r"(?:[^.\n]{0,100}?\b(?:and|so|thus|therefore|which))?\s+(?:\w{1,20}ly\s+)?"
+    r"(?:merits?|deserves?|earns?|warrants?)\s+(?:full|maximum)\s+(?:credit|marks|points|score)\b"
+    r"|^[\W_]{0,9}self-?\s?(?:assessment|evaluation|grading|score)[\W_]{1,6}(?:all|every)\s+(?:of\s+the\s+)?(?:\w+\s+)?"
+    r"(?:requirement|criteri|rubric|point|item)[^.\n]{0,80}?\b(?:met|satisfied|fulfilled|full\s+(?:credit|marks))\b"
     rf"|(?:\b(?:should|must)\s+receive\b|\bdeserves\b)[^.\n]{{0,30}}?\b{_FROM}\1\b",
     r"\bverdict\b[^.\n]{0,30}[\"'`](?:supported|met|yes|pass(?:ed)?|correct)[\"'`]",
     r"\b(?:all|every)\s+(?:criteri(?:a|on)|rubrics?|statements?|claims?)\s+(?:are|is|has been|have been|must be)\s+"
@@ -260,6 +269,12 @@ _OTHERS = (
         r"نمره کامل|بالاترین نمره",
     ),
 )
+_NEAR = re.compile(
+    rf"\b(?:{_JUDGE}s?|grad(?:e|es|ing)|scor(?:e|es|ing)|evaluat\w{{1,5}}|report|prompts?|rubrics?|criteria|criterion"
+    r"|tasks?|context|chat|conversation|full (?:marks|credit)|from (?:the )?(?:system|users?|developers?)|output only"
+    r"|respond with|you are)\b",
+    re.IGNORECASE,
+)
 _ENGLISH = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_COMMANDS, *_ADDRESSES))
 _ENGLISH_SCREEN = Screen([pattern.pattern for pattern in _ENGLISH])
 _ROWS = tuple(
@@ -287,8 +302,15 @@ def _english(text: str) -> Iterator[str]:
             is_order = place >= len(_COMMANDS) or _ASKED.search(
                 text, max(found.start() - 20, 0), found.start()
             )
-            if is_order and not _is_mention(text, found):
+            if is_order and not _is_mention(text, found) and not _is_of_others(text, found):
                 yield found.group()
+
+
+def _is_of_others(text: str, found: re.Match[str]) -> bool:
+    """Whether an order to forget names an object of its own, and nothing that a judge has to do with is near."""
+    if found.re is not _ENGLISH[0] or found["own"] is None:
+        return False
+    return _NEAR.search(text, max(found.start() - 100, 0), found.end() + 200) is None
 
 
 def _in_sentences(lowered: str) -> Iterator[str]:
