@@ -405,6 +405,8 @@ def test_judge_is_shown_what_a_reader_sees(text: str) -> None:
         '<p class="nav">contents</p>',
         "\\colorbox{navy}{\\textcolor{white}{title}} and \\textcolor{red}{red}",
         "[^1]: A note that no mark leads to.",
+        '```python title="mill.py" linenums="1"\nx\n```',
+        f"```{'x ' * 200}``` is code in a line.\n```\nx\n```",
     ],
 )
 def test_what_is_shown_stays(text: str) -> None:
@@ -416,7 +418,16 @@ def test_short_style_sheet_counts_as_nothing() -> None:
     assert seen(sheet + '<p class="nav">contents</p>') == Seen('<p class="nav">contents</p>', 0)
 
 
-@pytest.mark.parametrize("form", ['<input type=hidden value="{}">', "[{}]: https://a.org/", "[^never]: {}"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        '<input type=hidden value="{}">',
+        "[{}]: https://a.org/",
+        "[^never]: {}",
+        "```text {}\nok\n```",
+        "~~~ a {}\nok\n~~~",
+    ],
+)
 def test_long_words_in_what_no_page_shows_count(form: str) -> None:
     found = seen(form.format(20 * SECRET) + "\nSeen.")
     assert "larch" not in found.text and "Seen." in found.text and found.hidden > 200

@@ -2,8 +2,8 @@
 
 Left out are comments of HTML and Markdown, elements that are hidden, without size, out of the page, transparent or of
 the colour behind them (`styles.py`), attributes, titles of links, alternative texts of images, long names of links,
-footnotes that nothing leads to, phantoms of LaTeX, and characters without a shape. Code is shown as it is. Linear in
-the text.
+footnotes that nothing leads to, phantoms of LaTeX, long words behind the language of a code fence, and characters
+without a shape. Code is shown as it is. Linear in the text.
 """
 
 import re
@@ -61,6 +61,7 @@ _SCREEN = Screen(
         r"\]\([^ \t\n()\[\]]{1,1000}[ \t]",
         r"\]\([^ \t\n()\[\]]{1000}",
         r"!\[",
+        r"^[ \t]{0,3}(?:```|~~~)[^\n]{200}",
         r"\\(?:[hv]?phantom|scalebox|transparent|(?:text)?color|style)",
     ]
 )
@@ -140,6 +141,8 @@ def _unseen(text: str) -> Iterator[tuple[int, int, int]]:
             ended = page.end_of_comment(piece)
             if ended > piece.end():
                 yield piece.start(), ended, _inked(text[piece.end() : ended].removesuffix("-->"))
+        elif piece["fence"]:
+            yield from _informed(piece)
         elif piece["footnote"]:
             if page.is_unused(piece["number"], piece["foot"]):
                 yield piece.start(), piece.end(), _titled(piece["foot"])
@@ -235,6 +238,16 @@ def _attributed(tag: re.Match[str]) -> Iterator[tuple[int, int, int]]:
         if " " in said and one["key"].lower() not in _LINKS:
             at = tag.start("attributes")
             yield at + one.start(), at + one.end(), _titled(said)
+
+
+def _informed(code: re.Match[str]) -> Iterator[tuple[int, int, int]]:
+    """The words behind the language of a fence, if they are longer than a title."""
+    line = code.group().partition("\n")[0]
+    words = line.lstrip(" \t`~").split(maxsplit=1)
+    said = words[-1] if len(words) > 1 else ""
+    if _titled(said) and not (code["fence"] == "```" and "`" in said):
+        end = code.start() + len(line)
+        yield end - len(said), end, _titled(said)
 
 
 def _end_of_latex(text: str, mark: re.Match[str], closing: dict[int, int]) -> int:
