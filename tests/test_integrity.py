@@ -458,6 +458,14 @@ def test_criteria_in_place_of_a_report_are_an_echo(text: str, is_echo: bool) -> 
     assert (echoed(text, CRITERIA) > 0.2) == is_echo
 
 
+def test_task_may_be_said_once_and_criteria_never() -> None:
+    task = "Compare timber and steel footbridges for the twelve crossings of the park, with costs over forty years."
+    rest = " ".join(f"word{n}" for n in range(60))
+    assert echoed(f"This report does: {task} {rest}", (task, *CRITERIA)) == 0.0
+    assert echoed(f"This report does: {task} {rest}", ("Footbridges?", task)) > 0.1
+    assert echoed(" ".join([task] * 4), (task, *CRITERIA)) > 0.5
+
+
 def test_all_words_of_the_criteria_in_any_order_are_an_echo() -> None:
     asked = " ".join(f"word{n}" for n in range(40))
     assert echoed(" ".join(sorted(asked.split(), reverse=True)), [asked]) == 1.0
@@ -480,6 +488,10 @@ def test_page_under_many_names_is_one(url: str) -> None:
     [
         ("Timber is cheaper to build. " * 200, True),
         (f"{' '.join(f'w{n}' for n in range(90))}. " * 2, True),
+        (
+            " ".join(f"w{n}" for n in range(40)) + " Haul the larch and drive the pin, over the water. " * 3,
+            False,
+        ),
         ("\n".join(f"| {n} | {n + 3} m | larch |" for n in range(40)), False),
         (" ".join(f"Fact {n} is so [1](https://a.org/{'a-long-path-' * 9}x)." for n in range(30)), False),
     ],

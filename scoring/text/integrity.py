@@ -205,44 +205,69 @@ def _windows(words: Sequence[str], size: int = _RUN) -> list[tuple[str, ...]]:
 
 _ECHO_RUN = 4
 _REPEAT_RUN = 8
+_SHORT = 40
+"""Runs: a text of fewer has nothing to spare."""
+_RESTATED = (30, 4)
+"""Runs in which a report may say what its task is: so many, and one of so many."""
+_REFRAIN = (16, 6)
+"""Runs that a text may say again, as a refrain does."""
 _ALL_OF_THEM = 0.9
 _KEYWORDS = 20
 _ADDRESS = re.compile(r"https?://[^\s)\]>\"]{1,2000}")
 
 
 def echoed(text: str, asked: Iterable[str]) -> float:
-    """The share of `text` that is what was `asked`, its task and criteria: runs of four words that it has from there.
+    """The share of `text` that is what was `asked`, its task (the first) and criteria: runs of four words from there.
 
+    A text may say once what its task is: runs of the task alone count beyond 30 or a quarter of the text.
     1 for a text of at least 20 different words nine tenths of which are theirs, in whatever order.
     """
     return _echoed(prose_words(text), tuple(asked))
 
 
 def _echoed(words: Sequence[str], asked: tuple[str, ...]) -> float:
-    runs, theirs = _asked_words(asked)
+    task, criteria, theirs = _asked_words(asked)
     own = set(words)
     if len(own) >= _KEYWORDS and len(own & theirs) >= _ALL_OF_THEM * len(own):
         return 1.0
     found = _windows(words, _ECHO_RUN)
-    return sum(run in runs for run in found) / len(found) if found else 0.0
+    if not found:
+        return 0.0
+    restated = sum(run in task for run in found)
+    return (sum(run in criteria for run in found) + max(restated - _spared(found, *_RESTATED), 0)) / len(
+        found
+    )
+
+
+def _spared(runs: Sequence[object], most: int, part: int) -> int:
+    """How many of a text's `runs` do not count."""
+    return min(most, len(runs) // part) if len(runs) >= _SHORT else 0
+
+
+_AskedRuns = frozenset[tuple[str, ...]]
 
 
 @lru_cache(maxsize=8)  # the reports of one task come one after the other
-def _asked_words(asked: tuple[str, ...]) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
-    """The runs of four words in what was `asked`, and its words."""
+def _asked_words(asked: tuple[str, ...]) -> tuple[_AskedRuns, _AskedRuns, frozenset[str]]:
+    """The runs of four words in the task alone, those in the criteria, and the words of all that was `asked`."""
     known = [words_of(one) for one in asked]
-    runs = frozenset(run for one in known for run in _windows(one, _ECHO_RUN))
-    return runs, frozenset(word for one in known for word in one)
+    criteria = frozenset(run for one in known[1:] for run in _windows(one, _ECHO_RUN))
+    task = frozenset(run for one in known[:1] for run in _windows(one, _ECHO_RUN)) - criteria
+    return task, criteria, frozenset(word for one in known for word in one)
 
 
 def repeated(text: str) -> float:
-    """The share of the runs of eight words in `text`, addresses aside, that it has said before."""
+    """The share of the runs of eight words in `text`, addresses aside, that it has said before.
+
+    A refrain counts beyond 16 runs or a sixth of the text.
+    """
     return _repeated(prose_words(text))
 
 
 def _repeated(words: Sequence[str]) -> float:
     found = _windows(words, _REPEAT_RUN)
-    return 1 - len(set(found)) / len(found) if found else 0.0
+    again = len(found) - len(set(found))
+    return max(again - _spared(found, *_REFRAIN), 0) / len(found) if found else 0.0
 
 
 class Runs:
