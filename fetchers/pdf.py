@@ -1,6 +1,8 @@
 """From a PDF to title, description and text, as PDFium reads it. Slow and untrusted: runs in worker processes only.
 
-PDFium's text runs a raised number into the one before it, and marks where a line's end divides a word by U+0002.
+PDFium's text runs a raised number into the one before it, and marks where a line's end divides a word by U+0002, or by
+U+FFFE. Of its two readings of a page, one leaves out what stands outside of it, and where lines run up or down also
+their ends; the other lacks letters beyond U+FFFF.
 """
 
 import io
@@ -13,6 +15,7 @@ from pypdfium2 import raw
 from adjudge.fetchers.process import Extraction, Unreadable
 
 _DIVIDED = re.compile(r"(\w?)\x02(?:\r\n)?(\w?)")
+_BLANK = re.compile(r"[\s\x02]+")
 _AFTER_A_WORD = re.compile(r"(?<=[^\W_]|[)\]])[\d+\u2212-]")
 # A raised sign's foot is above that of the one before by so much of its height, and it is so much smaller.
 _RAISED, _SMALLER = 0.15, 0.9
@@ -39,10 +42,20 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
     for index in range(len(document)):
         try:
             page = document[index].get_textpage()
-            text = _with_powers(page, page.get_text_bounded())
+            text = _with_powers(page, _shown(page))
         except pypdfium2.PdfiumError:
             continue  # one broken page of many
         yield _DIVIDED.sub(_joined, text).replace("\r\n", "\n")
+
+
+def _shown(page: pypdfium2.PdfTextPage) -> str:
+    """What stands on the page, in lines."""
+    bounded, whole = page.get_text_bounded(), _whole(page)
+    return whole if _BLANK.sub("", whole) == _BLANK.sub("", bounded) else bounded
+
+
+def _whole(page: pypdfium2.PdfTextPage) -> str:
+    return str(page.get_text_range()).replace("\ufffe", "\x02")
 
 
 def _joined(divided: re.Match[str]) -> str:
@@ -54,7 +67,7 @@ def _joined(divided: re.Match[str]) -> str:
 
 def _with_powers(page: pypdfium2.PdfTextPage, text: str) -> str:
     """`text` with a ^ before each raised number that follows a word or a number."""
-    whole = page.get_text_range()
+    whole = _whole(page)
     pieces, done = [], 0
     for found in _AFTER_A_WORD.finditer(whole):
         index = raw.FPDFText_GetCharIndexFromTextIndex(page, found.start())

@@ -87,6 +87,16 @@ def test_text_scaled_by_its_matrix_is_measured_on_the_page() -> None:
     assert "10^6" in words(body)
 
 
+def test_lines_that_run_up_the_page_stay_lines() -> None:
+    rows = ("Year Ships 1911", "2016 418 5412", "2022 377 4890", "2023 380 4911")
+    body = pdf(*((300 + 16 * n, 100, 10, text) for n, text in enumerate(rows)))
+    assert words(body.replace(b"Tf 1 0 0 1", b"Tf 0 1 -1 0")) == " ".join(rows)
+
+
+def test_what_stands_outside_of_the_page_is_left_out() -> None:
+    assert words(pdf((56, 700, 12, "Arches: 19"), (56, 900, 12, "Arches: 77"))) == "Arches: 19"
+
+
 def test_columns_are_read_one_after_the_other() -> None:
     left = [
         (56, 700 - 14 * n, 11, text) for n, text in enumerate(["The library lends", "71,300 books a year."])
