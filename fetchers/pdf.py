@@ -8,6 +8,7 @@ their ends; the other lacks letters beyond U+FFFF.
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pypdfium2
 from pypdfium2 import raw
@@ -15,6 +16,8 @@ from pypdfium2 import raw
 from adjudge.fetchers.process import Extraction, Unreadable
 
 _DIVIDED = re.compile(r"(\w?)\x02(?:\r\n)?(\w?)")
+# The catalog's key for how a portfolio shows its files.
+_COLLECTION = re.compile(rb"/Collection\s{0,9}(?:<<|\d{1,9}\s{1,9}\d{1,5}\s{1,9}R\b)")
 _BLANK = re.compile(r"[\s\x02]+")
 _AFTER_A_WORD = re.compile(r"(?<=[^\W_]|[)\]])[\d+\u2212-]")
 # A raised sign's foot is above that of the one before by so much of its height, and it is so much smaller.
@@ -32,15 +35,39 @@ def read_pdf(body: bytes) -> Extraction:
         if document.get_formtype() == raw.FORMTYPE_XFA_FULL:
             raise Unreadable("a form that only some programs show (XFA)")
         metadata = document.get_metadata_dict()
-        text = "\n\n".join(_pages(document))
+        text = "\n\n".join(_documents(document, body))
     if not text.strip():  # scanned: what it says is not known
         raise Unreadable("no text in it")
     return Extraction(metadata.get("Title", ""), metadata.get("Subject", ""), text)
 
 
+def _documents(document: pypdfium2.PdfDocument, body: bytes) -> Iterator[str]:
+    """The pages; of a portfolio, whose own page asks for another program, those of the PDFs in it."""
+    is_portfolio = document.count_attachments() > 0 and _COLLECTION.search(body) is not None
+    if not is_portfolio:
+        yield from _pages(document)
+        if document.get_pagemode() != raw.PAGEMODE_USEATTACHMENTS:  # else its catalog may be compressed
+            return
+    for index in range(document.count_attachments()):
+        try:
+            data = bytes(document.get_attachment(index).get_data())
+            embedded = pypdfium2.PdfDocument(io.BytesIO(data))
+        except pypdfium2.PdfiumError:
+            continue  # no PDF, or a broken one
+        with embedded:
+            yield from _pages(embedded)
+
+
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
+    is_form = document.get_formtype() == raw.FORMTYPE_ACRO_FORM
+    if is_form:
+        with suppress(pypdfium2.PdfiumError):
+            document.init_forms()  # draws fields, if called before the first look at a page
     for index in range(len(document)):
         try:
+            if is_form:
+                # What is filled in is no text of the page before.
+                raw.FPDFPage_Flatten(document[index], raw.FLAT_NORMALDISPLAY)
             page = document[index].get_textpage()
             text = _with_powers(page, _shown(page))
         except pypdfium2.PdfiumError:

@@ -11,8 +11,17 @@ from adjudge.fetchers.process import Unreadable
 PDF = "application/pdf"
 
 
-def pdf(*pieces: tuple[float, float, float, str], catalog: str = "", form: str = "") -> bytes:
-    """A PDF of one page: pieces of text with x, y and size, all in points. Text is written as PDF strings are."""
+def pdf(
+    *pieces: tuple[float, float, float, str],
+    catalog: str = "",
+    page: str = "",
+    form: str = "",
+    more: Sequence[str] = (),
+) -> bytes:
+    """A PDF of one page: pieces of text with x, y and size, all in points. Text is written as PDF strings are.
+
+    `more` are objects from the seventh on.
+    """
     drawing = "BT\n" + "".join(
         f"/F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj\n" for x, y, size, text in pieces
     )
@@ -21,18 +30,20 @@ def pdf(*pieces: tuple[float, float, float, str], catalog: str = "", form: str =
         f"<< /Type /Catalog /Pages 2 0 R {catalog} >>".encode(),
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b" /Resources << /Font << /F1 5 0 R >> >> %b >>" % page.encode(),
         b"<< /Length %d >>\nstream\n%b\nendstream" % (len(content), content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
         form.encode() or b"null",
+        *(one.encode("cp1252") for one in more),
     ]
     body, places = b"%PDF-1.7\n", []
     for number, thing in enumerate(objects, 1):
         places.append(len(body))
         body += b"%d 0 obj\n%b\nendobj\n" % (number, thing)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer << /Size 7 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
-    return body + b"xref\n0 7\n0000000000 65535 f \n" + table + end
+    size = len(objects) + 1
+    end = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (size, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + end
 
 
 def lines(*texts: str) -> bytes:
@@ -111,6 +122,40 @@ def test_a_form_that_asks_for_another_program_is_unsupported() -> None:
     body = pdf((56, 770, 12, "One moment."), catalog="/AcroForm 6 0 R /NeedsRendering true", form=template)
     with pytest.raises(Unreadable, match="XFA"):
         extract(body, PDF, "trafilatura")
+
+
+def test_a_form_is_read_as_it_is_filled_in() -> None:
+    body = pdf(
+        (56, 770, 12, "Length of the bridge:"),
+        catalog="/AcroForm << /Fields [7 0 R] >>",
+        more=(
+            "<< /Type /Annot /Subtype /Widget /FT /Tx /T (n) /V (1,240 metres) /Rect [200 700 400 720] /F 4"
+            " /AP << /N 8 0 R >> >>",
+            "<< /Type /XObject /Subtype /Form /BBox [0 0 200 20] /Resources << /Font << /F1 5 0 R >> >>"
+            " /Length 41 >>\nstream\nBT /F1 11 Tf 2 5 Td (1,240 metres) Tj ET\nendstream",
+        ),
+        page="/Annots [7 0 R]",
+    )
+    assert words(body) == "Length of the bridge: 1,240 metres"
+
+
+@pytest.mark.parametrize("catalog", ["/Collection << /View /D >>", "/PageMode /UseAttachments"])
+def test_a_portfolio_is_the_files_in_it(catalog: str) -> None:
+    names = "/Names << /EmbeddedFiles << /Names [(a.pdf) 7 0 R] >> >>"
+
+    def portfolio(file: bytes) -> bytes:
+        more = (
+            "<< /Type /Filespec /F (a.pdf) /UF (a.pdf) /EF << /F 8 0 R >> >>",
+            f"<< /Type /EmbeddedFile /Length {len(file)} >>\nstream\n{file.decode('cp1252')}\nendstream",
+        )
+        return pdf((56, 770, 12, "Open this in Acrobat."), catalog=f"{catalog} {names}", more=more)
+
+    assert "Arches: 19" in words(portfolio(lines("Arches: 19")))
+    if "Collection" in catalog:
+        with pytest.raises(Unreadable, match="no text"):
+            words(portfolio(b"no PDF"))
+    else:
+        assert words(portfolio(b"no PDF")) == "Open this in Acrobat."
 
 
 def test_a_page_without_text_is_unsupported() -> None:
