@@ -8,7 +8,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import datetime, time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
+
+from lxml import etree
 
 from adjudge.fetchers.process import Extraction, Unreadable
 from adjudge.fetchers.raised import raised
@@ -193,8 +196,46 @@ def _chart(chart: Any) -> Iterator[str]:
 def _excel(body: bytes) -> Extraction:
     import openpyxl  # optional
 
-    book = openpyxl.load_workbook(io.BytesIO(body), read_only=True, data_only=True)
+    load = partial(openpyxl.load_workbook, read_only=True, data_only=True)
+    try:
+        book = load(io.BytesIO(body))
+    except (TypeError, ValueError):  # styles that Excel takes and openpyxl does not, such as an empty fill
+        book = load(_with_bare_styles(body))
     return _extraction(book.properties, _sheets(book))
+
+
+_STYLES = "xl/styles.xml"
+_NAMES = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_BARE = (
+    f'<styleSheet xmlns="{_NAMES}">'
+    "<fonts><font/></fonts><fills><fill><patternFill/></fill></fills><borders><border/></borders>"
+    "<cellStyleXfs><xf/></cellStyleXfs><cellXfs/>"
+    '<cellStyles><cellStyle name="Normal" xfId="0"/></cellStyles></styleSheet>'
+)
+
+
+def _with_bare_styles(body: bytes) -> io.BytesIO:
+    """The book with no more of its styles than how numbers are shown."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(body)) as archive,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bare,
+    ):
+        for name in dict.fromkeys(archive.namelist()):
+            content = archive.read(name)
+            bare.writestr(name, _bare(content) if name == _STYLES else content)
+    return buffer
+
+
+def _bare(styles: bytes) -> bytes:
+    own = etree.fromstring(styles, etree.XMLParser(resolve_entities=False, no_network=True))
+    sheet = etree.fromstring(_BARE)
+    cells = sheet.find("{*}cellXfs")
+    for cell in own.iterfind("{*}cellXfs/{*}xf"):
+        etree.SubElement(cells, f"{{{_NAMES}}}xf", numFmtId=cell.get("numFmtId", "0"))
+    if (formats := own.find("{*}numFmts")) is not None:
+        sheet.insert(0, formats)
+    return bytes(etree.tostring(sheet))
 
 
 def _sheets(book: Any) -> Iterator[str]:

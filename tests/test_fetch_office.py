@@ -1,6 +1,7 @@
 """Word, PowerPoint and Excel files at a cited address, whatever their label says."""
 
 import io
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -187,3 +188,15 @@ def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "docx", None)
     with pytest.raises(MissingLibrary, match=r"adjudge\[files\]"):
         read_office(word(), "word")
+
+
+def test_styles_that_only_excel_takes_leave_a_book_as_it_is() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(excel())) as archive, zipfile.ZipFile(buffer, "w") as changed:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "xl/styles.xml":
+                content = re.sub(rb"<fill>.*?</fill>", b"<fill/>", content)
+                assert b"<fill/>" in content
+            changed.writestr(name, content)
+    assert read_office(buffer.getvalue(), "excel") == read_office(excel(), "excel")
