@@ -13,7 +13,7 @@ all is in neither.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -59,9 +59,30 @@ _MOST_WITHIN_CALLED, _MOST_OUTSIDE_CALLED = 25, 10
 
 _WORD = re.compile(r"\w+")
 _TO_PREPARE = re.compile(
-    r"<(?:sup|template|math)\b|vertical-align:\s?super|display:\s?none|\shidden\b|<a\s[^<>]*href=.?#", re.I
+    r"<(?:sup|template|math|svg)\b|vertical-align:\s?(?:super|text-top|top|\.?\d)|\btop:\s?-|display:\s?none|\shidden\b"
+    r"|<a\s[^<>]*href=.?#|\s(?:readonly|disabled)\b",
+    re.I,
 )
-_RAISED = 'sup, span[style*="vertical-align:super" i], span[style*="vertical-align: super" i]'
+_INLINE_TAGS = frozenset(
+    "a abbr b bdi cite code data em font i ins label mark nobr q s small span strong sub sup time u var "
+    "-text -comment".split()
+)
+_STYLED = "span[style], font[style], small[style], b[style], i[style], em[style], a[style]"
+_LIFTED = re.compile(r"vertical-align:\s?(?:super|text-top|top|0?\.?[1-9])", re.I)
+_MOVED_UP = re.compile(r"(?:^|[;\s])top:\s?-", re.I)
+_SMALL_FONT = re.compile(
+    r"font-size:\s?(?:0?\.\d|\d\d?(?:\.\d{1,9})?%|(?:\d|1[0-2])(?:\.\d{1,9})?p[xt]|smaller|small|x)", re.I
+)
+# Between the two numbers of a fraction.
+_SOLIDUS = "\u2044"
+# Of a drawing, what says what it is to programs, and what it only keeps ready.
+_OF_DRAWINGS = "svg title, svg desc, svg metadata, svg defs"
+_LABELS = "svg text, svg tspan[x], svg tspan[y], svg tspan[dx], svg tspan[dy]"
+# Of a form that nobody fills in, since its fields are what the page says.
+_FIELDS = ", ".join(
+    f"{tag}[{state}]" for tag in ("input[value]", "textarea", "select") for state in ("readonly", "disabled")
+)
+_NO_WORDS = frozenset(("hidden", "password", "checkbox", "radio", "submit", "button", "reset", "image"))
 # Within a line: sort keys, labels for programs. Longer ones are shown on a click.
 _UNSEEN = ", ".join(
     f"{tag}{way}:not([role])"
@@ -77,6 +98,7 @@ _SIDE_BY_SIDE = re.compile(
 _NOTE_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*\u2020\u2021])[\])]?")
 _TIME = re.compile(r"</?time(?:\s[^<>]*)?>", re.I)
 _BEFORE = 12
+_MOST_STEPS, _MOST_RAISED = 9, 20
 
 
 class Texts(NamedTuple):
@@ -113,18 +135,25 @@ def _others(shown: str, main: str) -> str:
 
 
 def _prepared(source: str) -> str:
-    """The page with raised text, formulas and marks of notes as a reader takes them, without what nobody sees."""
+    """The page with raised text, formulas, fields and marks of notes as a reader takes them, without what nobody sees.
+
+    It comes as it was written if it has none of them: trafilatura may read another spelling otherwise.
+    """
     source = _SIDE_BY_SIDE.sub(" ", source)
     if not _TO_PREPARE.search(source):
         return source
     page = LexborHTMLParser(source)
-    inert = page.css("template:not([shadowrootmode]), math annotation, math annotation-xml")
+    inert = page.css(f"template:not([shadowrootmode]), math annotation, math annotation-xml, {_OF_DRAWINGS}")
     inert += [node for node in page.css(_UNSEEN) if 0 < len(node.text().strip()) <= _MOST_UNSEEN]
     formulas = page.css("math")
+    unseen = {node.mem_id for node in inert}
+    inert += [twin for formula in formulas for twin in _twins(formula, unseen)]
     marks = [node for node in page.css('a[href^="#"]:not([href="#"])') if _is_glued_mark(node)]
-    lifted = page.css(_RAISED)
-    if not (inert or formulas or marks or lifted):
-        return source  # as it was written: trafilatura may read another spelling of it otherwise
+    lifted = page.css("sup") + [node for node in page.css(_STYLED) if _is_lifted(node)]
+    labels = page.css(_LABELS)
+    fields = [node for node in page.css(_FIELDS) if node.attributes.get("type") not in _NO_WORDS]
+    if not (inert or formulas or marks or lifted or labels or fields):
+        return source
     for node in inert:
         node.replace_with("")  # unlike `decompose`, it leaves what is within in memory
     for formula in formulas:
@@ -132,12 +161,70 @@ def _prepared(source: str) -> str:
     for mark in marks:
         mark.replace_with(raised(_end_of(mark.prev), mark.text(), is_note=True))
     for node in lifted:
-        parent = node.parent
-        link = parent if parent is not None and parent.tag == "a" else None
-        is_note = link is not None or node.css_first("a") is not None
-        before = _end_of(node.prev or (link.prev if link is not None else None))
-        node.replace_with(raised(before, node.text(), is_note=is_note))
+        node.replace_with(_as_raised(node))
+    for label in labels:
+        label.insert_before(" ")
+        label.insert_after(" ")
+    for field in fields:
+        field.replace_with(f" {_value(field)} ")
+    for label in page.css("label") if fields else ():
+        label.insert_before(" ")
+        label.unwrap()  # extractors take it for a part of what is filled in
     return page.html or ""
+
+
+def _twins(formula: LexborNode, unseen: Container[int]) -> list[LexborNode]:
+    """What draws `formula` for the eye alone, beside what holds it for programs."""
+    holder = formula.parent
+    if holder is None or holder.mem_id in unseen:
+        return []
+    beside = (holder.prev, holder.next)
+    return [node for node in beside if node is not None and node.attributes.get("aria-hidden") == "true"]
+
+
+def _is_lifted(node: LexborNode) -> bool:
+    """Whether a style makes a raised text of `node`."""
+    style = node.attributes.get("style") or ""
+    is_lifted = _LIFTED.search(style) or (_MOVED_UP.search(style) and _SMALL_FONT.search(style))
+    return is_lifted is not None and len(node.text().strip()) <= _MOST_RAISED
+
+
+def _as_raised(node: LexborNode) -> str:
+    """The text of the raised `node` as it is written in its line."""
+    text = node.text()
+    is_note = node.tag == "a" or node.css_first("a") is not None
+    before, at = "", node
+    for _ in range(_MOST_STEPS):  # out of what holds nothing before it, over what is empty
+        if at.prev is not None:
+            at = at.prev
+            before = _end_of(at)
+        elif at.parent is not None and at.parent.tag in _INLINE_TAGS:
+            at = at.parent
+            is_note = is_note or at.tag == "a"
+        else:
+            break
+        if before or at.tag not in _INLINE_TAGS:
+            break
+    if _is_numerator(node):
+        return f" {text}" if before[-1:].isdigit() else text
+    return raised(before, text, is_note=is_note)
+
+
+def _is_numerator(node: LexborNode) -> bool:
+    """Whether a fraction's bar and what it divides by follow."""
+    bar = node.next
+    said = (bar.text() or "").strip() if bar is not None else ""
+    if said.startswith(_SOLIDUS):
+        return True
+    return said == "/" and bar is not None and bar.next is not None and bar.next.tag == "sub"
+
+
+def _value(field: LexborNode) -> str:
+    """What a field shows."""
+    if field.tag == "input":
+        return field.attributes.get("value") or ""
+    chosen = field.css_first("option[selected]") or field.css_first("option")
+    return (chosen or field).text()
 
 
 def _is_glued_mark(link: LexborNode) -> bool:

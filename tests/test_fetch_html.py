@@ -58,6 +58,25 @@ def text(body: bytes, extractor: Extractor = "trafilatura") -> str:
         ("costs <span>$11<sup>99</sup></span> a month", "costs $11.99 a month"),
         ("on <time datetime=1932-05-03>3 May 1932</time> it met", "on 3 May 1932 it met"),
         ("makes <output>412</output> in all", "makes 412 in all"),
+        ("held 10<span class=x><sup>6</sup></span> and 3 m<b><sup>2</sup></b>", "held 10^6 and 3 m^2"),
+        ("held 10<!-- --><sup>6</sup> of 10<i></i><sup>7</sup>", "held 10^6 of 10^7"),
+        ("held 10<span style='position:relative;top:-0.5em;font-size:70%'>6</span> of it", "held 10^6 of it"),
+        ("held 10<span style='vertical-align: top; font-size: 0.7em'>6</span> of it", "held 10^6 of it"),
+        ("held 10<font size=-2 style='vertical-align:text-top'>6</font> of it", "held 10^6 of it"),
+        ("held 10<SPAN STYLE='VERTICAL-ALIGN:0.4em'>6</SPAN> of it", "held 10^6 of it"),
+        ("held 10<span style='vertical-align:-2px'>6</span> of it", "held 106 of it"),
+        ("held 10<span style='position:relative;top:-1px'>6</span> of it", "held 106 of it"),
+        ("is 2<sup>3</sup>&frasl;<sub>4</sub> inches", "is 2 3\u20444 inches"),
+        ("is 17<span><sup>1</sup>/<sub>2</sub></span> inches", "is 17 1/2 inches"),
+        ("reads <a href=/u>10<sup>6</sup> cells</a> there", "reads 10^6 cells there"),
+        (
+            "as <span><span><math><mn>10</mn><mn>5</mn></math></span><span aria-hidden=true>105</span></span> says",
+            "as 10 5 says",
+        ),
+        (
+            "as <x-a><nobr aria-hidden=true>105</nobr><x-b><math><mn>10</mn><mn>5</mn></math></x-b></x-a> says",
+            "as 10 5 says",
+        ),
         ("as <math><mi>y</mi><mo>=</mo><mn>43</mn><mi>x</mi></math> says", "as y = 43 x says"),
     ],
 )
@@ -82,6 +101,16 @@ def test_raised_text_keeps_its_words(before: str, said: str, is_note: bool) -> N
         ("<x-figure><x-value>38 trains</x-value> <x-label>a day</x-label></x-figure>", ["38 trains a day"]),
         ("<table><caption>Trains</caption><tr><td>2016<td>38<tr><td>2022<td>57</table>", ["2016 38", "2022 57"]),
         ("<ul><li><time>1881</time><div><p>First stone</p></div></ul>", ["1881 First stone"]),
+        (
+            "<svg><title>chart</title><g><text>Herring</text><text>5,412 t</text></g><text>Ma<tspan>ck</tspan>erel"
+            "<tspan x=9>2,087 t</tspan></text><text>Cod</text></svg>",
+            ["Herring 5,412 t Mackerel 2,087 t Cod"],
+        ),
+        (
+            "<form><label>Depth</label><input readonly value='14.5 metres'><label>Bottom</label><select disabled>"
+            "<option>sand<option selected>gravel</select><label>Note<textarea readonly>None</textarea></label></form>",
+            ["Depth 14.5 metres Bottom gravel Note None"],
+        ),
         ("<div class=author-bio><h4>About</h4><p>Keeper since 1999.</p></div>", ["Keeper since 1999."]),
         ("<details><summary>How high?</summary><p>It is 43 metres.</p></details>", ["How high?", "It is 43 metres."]),
     ],
@@ -147,6 +176,18 @@ def test_correction_at_the_end_is_kept() -> None:
     assert "not in May" in text(
         article("", "<footer><p>Correction: it ended in June, not in May.</p></footer>")
     )
+
+
+def test_formulas_that_only_the_eye_is_shown_are_read() -> None:
+    formula = "<span hidden><math><mi>y</mi></math></span><span aria-hidden=true>y = 4</span>"
+    assert "It says y = 4 here." in text(article(f"<p>It says <span>{formula}</span> here.</p>"))
+
+
+def test_what_drawings_say_to_programs_is_no_text() -> None:
+    kept = "<metadata>Made by a tool</metadata><defs><text>Glyph</text></defs><desc>A bar</desc><title>Icon</title>"
+    found = extract(article(f"<svg>{kept}<text>North pier</text></svg>"), HTML, "trafilatura")
+    assert "North pier" in found.text
+    assert not [one for one in ("tool", "Glyph", "A bar", "Icon") if one in f"{found.text} {found.beside}"]
 
 
 def test_inert_templates_are_no_text() -> None:
