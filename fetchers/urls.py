@@ -81,6 +81,8 @@ def split_url(url: str) -> Parts:
     return parts
 
 
+# PDF.js, which may name a file as seen from itself.
+_BESIDE_VIEWER = ("file",)
 # Viewers of documents, and notices that name the address in a field of their own: host with path, and the fields.
 _NAMING = tuple(
     (re.compile(place, re.A), names)
@@ -90,7 +92,7 @@ _NAMING = tuple(
         (r"(?:www\.)?bing\.com/ck/a", ("u",)),
         (r"(?:docs|drive)\.google\.com/(?:viewer|gview|viewerng/viewer)", ("url",)),
         (r"view\.officeapps\.live\.com/op/(?:view|embed)\.aspx", ("src",)),
-        (r"[^/]+/(?:.*/)?web/viewer\.html", ("file",)),  # PDF.js
+        (r"[^/]+/(?:.*/)?web/viewer\.html", _BESIDE_VIEWER),
     )
 )
 # How a host or a page is called that sends its readers on to another site: `link.zhihu.com/?target=`, `/away.php?to=`.
@@ -113,10 +115,9 @@ def _named(parts: Parts) -> Parts | None:
     fields = [(key, value) for key, _, value in (field.partition("=") for field in query.split("&"))]
     for shape, names in _NAMING:
         if shape.fullmatch(place):
-            return next(
-                filter(None, (_written(value) for name in names for key, value in fields if key == name)),
-                None,
-            )
+            beside = parts if names is _BESIDE_VIEWER else None
+            found = (_written(value, beside) for name in names for key, value in fields if key == name)
+            return next(filter(None, found), None)
     if not _SENDS_ON.fullmatch(place):
         return None
     whole = _written(query)
@@ -125,13 +126,16 @@ def _named(parts: Parts) -> Parts | None:
     return found[0] if len(found) == 1 else None
 
 
-def _written(value: str) -> Parts | None:
-    """The address that the value of a field is."""
+def _written(value: str, beside: Parts | None = None) -> Parts | None:
+    """The address that the value of a field is, or that it is as seen from the page that it stands `beside`."""
     coded = _CODED.fullmatch(value)
     try:
         if coded:
             return _split(base64.urlsafe_b64decode(coded[1] + "=" * (-len(coded[1]) % 4)).decode())
-        return _split(unquote_to_bytes(value.replace("+", " ")).decode())
+        address = unquote_to_bytes(value.replace("+", " ")).decode()
+        if beside is not None and address:
+            address = urljoin(_join(beside), address.replace("\\", "/"))
+        return _split(address)
     except ValueError:  # malformed, or no text
         return None
 
