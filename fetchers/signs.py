@@ -65,6 +65,13 @@ _TWO_SENTENCES = 160
 _A_WORD = 40
 _STUB = 4_096
 _AT_ONCE = 10.0
+# A frame that nobody sees, and an address that is none of a page.
+_UNSEEN = re.compile(
+    r"display:\s?none|visibility:\s?hidden|\b(?:width|height):\s?[01](?:px)?(?![\w.%])", re.I
+)
+_NO_SIZE = re.compile(r"\s?[01](?:px)?\s?")
+_NO_PAGE = re.compile(r"(?:about|blob|data|javascript):", re.I)
+_MEDIA = ("image/", "audio/", "video/", "application/x-shockwave")
 _REFRESH = re.compile(r"\s*([0-9.]{0,9})\s*[;,\s]\s*(?:url\s*=\s*)?([\"']?)(.{1,2000})", re.I | re.S)
 _MOVE = re.compile(
     r"location(?:\.href)?\s{0,9}=\s{0,9}[\"'`]([^\"'`<>\s]{1,2000})[\"'`]"
@@ -140,6 +147,8 @@ class _Shape(NamedTuple):
     onward: str
     is_stub: bool
     """Whether the page says no more than that it sends its reader on."""
+    framed: bool
+    """Whether hardly anything stands beside the one frame of the page."""
 
 
 def _state(found: Extraction, source: str, shape: _Shape | None) -> tuple[State, str]:
@@ -164,6 +173,8 @@ def _state(found: Extraction, source: str, shape: _Shape | None) -> tuple[State,
             return "empty", "its text needs a browser"
         if placed := stand_in(found.title, shape.heading, text, shape.shown, source):
             return placed
+        if shape.framed:
+            return "empty", "another page, in a frame, is all there is"
     if not any(map(str.isalnum, text)):
         return "empty", "no text in it"
     return "content", ""
@@ -190,8 +201,12 @@ def _is_shell(text: str, shape: _Shape) -> bool:
     """Whether all that the page shows, or says to those without scripts, is a plea to wait or for scripts."""
     if not shape.scripts or len(text) > _HARDLY_ANY or (len(text) >= _TWO_SENTENCES and not is_plea(text)):
         return False
-    shown = without_pleas(shape.shown)
-    return _width(shown) < _A_WORD and not any(map(str.isdigit, shown))
+    return _is_hardly_any(without_pleas(shape.shown))
+
+
+def _is_hardly_any(text: str) -> bool:
+    """Whether `text` has no figure and no more than a word or two."""
+    return _width(text) < _A_WORD and not any(map(str.isdigit, text))
 
 
 def _width(text: str) -> int:
@@ -212,20 +227,21 @@ def _shape(source: str) -> _Shape:
     sold = sum(len(node.text(strip=True)) for name in names for node in page.css(name)) if names else None
     title = " ".join(heading.text(separator=" ").split()) if heading is not None else ""
     stub = _script_target(page) if len(source) <= _STUB else ""
-    frames = [node.attributes.get("src") or "" for node in page.css("body iframe[src], body embed[src]")]
-    frames += [node.attributes.get("data") or "" for node in page.css("body object[data]")]
+    frames = _frames(page)
     overlays = page.css(_OVERLAYS)
     for overlay in overlays:
         overlay.decompose()
-    page.strip_tags(
-        ["script", "style", "template", "noscript", "nav", "header", "footer", "form", "a", "button"]
-    )
+    page.strip_tags(["script", "style", "template", "noscript", "nav", "header", "footer", "form", "button"])
+    with_links = _text(page)
+    page.strip_tags(["a"])
     shown = _text(page)
     page.strip_tags(["h1", "h2", "h3", "h4", "h5", "h6"])
     on_the_way = not shown or (len(shown) <= _TWO_SENTENCES and _ON_THE_WAY.search(shown) is not None)
     onward = "" if in_noscript else refresh
     if on_the_way:
-        onward = refresh or stub or (frames[0] if len(frames) == 1 and not shown else "")
+        onward = refresh or stub
+    prose = _text(page)
+    framed = len(frames) == 1 and len(with_links) <= _TWO_SENTENCES and _is_hardly_any(prose)
     return _Shape(
         title,
         scripts,
@@ -237,10 +253,38 @@ def _shape(source: str) -> _Shape:
         bool(overlays),
         sold,
         shown,
-        _text(page),
-        onward,
+        prose,
+        onward or (frames[0] if framed else ""),
         on_the_way and bool(stub),
+        framed,
     )
+
+
+def _frames(page: LexborHTMLParser) -> list[str]:
+    """The pages and documents that `page` shows in frames. What it says to browsers without frames is taken out."""
+    nodes = page.css("body iframe, body embed, body object")
+    found = [address for node in nodes if _is_seen(node) and (address := _address(node))]
+    for node in nodes:
+        node.replace_with("")  # unlike `decompose`, it leaves what is within in memory
+    return list(dict.fromkeys(found))
+
+
+def _is_seen(frame: LexborNode) -> bool:
+    sizes = [frame.attributes.get(name) or "" for name in ("width", "height")]
+    return not (
+        "hidden" in frame.attributes
+        or _UNSEEN.search(frame.attributes.get("style") or "")
+        or any(map(_NO_SIZE.fullmatch, sizes))
+        or _inside(frame, "noscript")
+        or _inside(frame, "object")
+    )
+
+
+def _address(frame: LexborNode) -> str:
+    """Where the text in `frame` is from; "" if it shows none."""
+    address = (frame.attributes.get("data" if frame.tag == "object" else "src") or "").strip()
+    is_media = (frame.attributes.get("type") or "").startswith(_MEDIA)
+    return "" if is_media or _NO_PAGE.match(address) else address
 
 
 def _asks_for_password(page: LexborHTMLParser, heading: LexborNode | None) -> bool:

@@ -60,6 +60,8 @@ CASES = [
     ("missing", "<h2>404 Page Not Found</h2><p>The page you requested was not found."),
     ("failed", "<h1>Internal Server Error</h1><p>The server encountered an internal error."),
     ("empty", "<title>A bridge</title><body></body>"),
+    ("empty", "<h1>Timetable</h1><iframe src=/new></iframe>"),
+    ("content", "<h1>Timetable</h1><iframe src=/new width=1 height=1></iframe>"),
     ("content", "<p>Arches: 19</p><script src=/m.js></script>"),
 ]
 
@@ -127,6 +129,18 @@ def test_challenges_are_told_by_their_headers(headers: dict[str, str], barred: b
         ("<h1>Redirecting…</h1><a href=/new>Click here</a><script>location=`/new`</script>", "/new"),
         ("<p>Please wait.</p><script>setTimeout(function(){location.assign('/new')})</script>", "/new"),
         ("<object data=/new></object>", "/new"),
+        (
+            "<object data=/new><p>This browser cannot show the file. <a href=/new>Download it</a>.</object>",
+            "/new",
+        ),
+        ("<h1>Timetable</h1><iframe src=/new>Your browser does not support frames.</iframe>", "/new"),
+        ("<div><a href=/>Home</a> &gt; Timetable</div><iframe src=/new></iframe>", "/new"),
+        ("<iframe src=/new></iframe><iframe src=//t.example width=0 height=0></iframe>", "/new"),
+        ("<iframe src=/new></iframe><iframe src=//t.example style='display:none'></iframe>", "/new"),
+        ("<h1>A</h1><iframe src=/new></iframe><iframe src=/other></iframe>", ""),
+        ("<h1>Arches</h1><p>There are 19.</p><iframe src=/new></iframe>", ""),
+        (f"<h1>Arches</h1>{PROSE}<iframe src=/new></iframe>", ""),
+        (f"<ul>{'<li><a href=/a>A book of the county</a>' * 20}</ul><iframe src=/new></iframe>", ""),
         (f"{PROSE}<script>function go() {{ location.href = '/new' }}</script>", ""),
         ("<p>The bridge was built in 1932.</p><script>b.onclick = () => location.href = '/new'</script>", ""),
     ],
