@@ -55,7 +55,12 @@ _OVERLAYS = (
     ".fc-consent-root, .cmpbox, [id^=sp_message_container]"
 )
 _COSTS = re.compile(r'"isAccessibleForFree"\s*:\s*"?false', re.I)
+_COSTS_TOO = (
+    "[itemprop=isAccessibleForFree i][content=false i], "
+    'meta[property="article:content_tier" i][content=locked i], meta[name="article:content_tier" i][content=locked i]'
+)
 _SOLD_PART = re.compile(r'"cssSelector"\s*:\s*"([.#][\w-]{1,100})"', re.A)
+_CLASS_OR_ID = re.compile(r"[.#][a-z_-][\w-]{0,99}", re.A | re.I)
 
 # Characters. A page with a longer text is content; one with less says no more than "prove that you are human".
 _MOST = 6_000
@@ -138,6 +143,7 @@ class _Shape(NamedTuple):
     consent_service: bool
     """Whether the request is that of a service on a host of its own."""
     overlaid: bool
+    costs: bool
     sold: int | None
     """Characters in the parts that the page names as sold; None if it names none."""
     shown: str
@@ -167,7 +173,7 @@ def _state(found: Extraction, source: str, shape: _Shape | None) -> tuple[State,
         if said := notice(found.title, shape.heading, text, passable=shape.passable):
             return said
         shown, enough = (len(text), _HARDLY_ANY) if shape.sold is None else (shape.sold, _TWO_SENTENCES)
-        if shown < enough and _COSTS.search(source):
+        if shape.costs and shown < enough:
             return "teaser", "only the beginning is shown to those who do not pay"
         if _is_shell(text, shape):
             return "empty", "its text needs a browser"
@@ -223,7 +229,9 @@ def _shape(source: str) -> _Shape:
     passable = scripts or bool(refresh) or page.css_first("form, noscript") is not None
     box = page.css_first(_BOXES) is not None and page.css_first("textarea") is None
     password = _asks_for_password(page, heading)
-    names = _SOLD_PART.findall(source)[:9]
+    costs = _COSTS.search(source) is not None or page.css_first(_COSTS_TOO) is not None
+    marked = [node.attributes.get("content") or "" for node in page.css("[itemprop=cssSelector i]")]
+    names = [*_SOLD_PART.findall(source), *filter(_CLASS_OR_ID.fullmatch, marked)][:9]
     sold = sum(len(node.text(strip=True)) for name in names for node in page.css(name)) if names else None
     title = " ".join(heading.text(separator=" ").split()) if heading is not None else ""
     stub = _script_target(page) if len(source) <= _STUB else ""
@@ -251,6 +259,7 @@ def _shape(source: str) -> _Shape:
         any(map(_CONSENT.search, actions)),
         any(map(_CONSENT_SERVICE.match, actions)),
         bool(overlays),
+        costs,
         sold,
         shown,
         prose,

@@ -11,6 +11,7 @@ PROSE = "".join(
     f"<p>The {n}th arch was built in {1880 + n} of red stone, and repaired twice since.</p>" for n in range(5)
 )
 COSTS = '<script type="application/ld+json">{"isAccessibleForFree": false, "cssSelector": ".sold"}</script>'
+COSTS_TOO = "<meta itemprop=isAccessibleForFree content=False><meta itemprop=cssSelector content=.sold>"
 
 CASES = [
     ("wall", "<title>Just a moment...</title><p>Checking.</p><script src=/a.js></script>"),
@@ -34,6 +35,13 @@ CASES = [
     ("content", f"<title>Page not found</title><h1>Page not found</h1>{PROSE}{PROSE}"),
     ("teaser", f"{COSTS}<p>The bridge was built in 1932.</p><div class=sold></div>"),
     ("content", f"{COSTS}<p>The bridge was built in 1932.</p><div class=sold>{PROSE}</div>"),
+    ("teaser", f"{COSTS_TOO}<p>The bridge was built in 1932.</p><div class=sold></div>"),
+    ("content", f"{COSTS_TOO}<p>The bridge was built in 1932.</p><div class=sold>{PROSE}</div>"),
+    ("teaser", "<meta itemprop=isAccessibleForFree content=False><p>The bridge was built in 1932."),
+    ("content", "<meta itemprop=isAccessibleForFree content=True><p>The bridge was built in 1932."),
+    ("teaser", "<meta property=article:content_tier content=locked><p>The bridge was built in 1932."),
+    ("content", f"<meta property=article:content_tier content=locked>{PROSE * 2}"),
+    ("content", "<meta property=article:content_tier content=metered><p>The bridge was built in 1932."),
     ("empty", "<title>A bridge</title><div id=root></div><script src=/m.js></script>"),
     ("empty", "<div id=root>Loading…</div><script src=/m.js></script>"),
     (
