@@ -255,6 +255,21 @@ _SCRIPTS = _kind(
     r"|upgrade your browser|javascriptを有効|启用 ?javascript",
     r"^loading\b|please stand by while|wird geladen|chargement en cours|cargando|загрузка"
     r"|加载中|読み込み中|불러오는 중",
+    r"browser.{0,40}(?:(?:not|no longer|n't|isn’t) (?:be )?supported|out of date|outdated|too old)"
+    r"|(?:use|switch to|install|try) .{0,20}(?:modern|current|newer|supported|latest|different)"
+    r".{0,12}(?:browser|version)",
+    r"browser.{0,40}(?:veraltet|nicht (?:mehr )?unterstützt|verouderd|niet (?:meer )?ondersteund"
+    r"|obsoleto|non (?:è )?(?:più )?(?:supportato|aggiornato))"
+    r"|(?:aktuelle|neuere|moderne|andere)\w? (?:version|browser)|(?:recente|andere|moderne) browser"
+    r"|versione recente|aggiorna\w* il .{0,12}browser",
+    r"navigateur.{0,40}(?:obsolète|trop ancien|pas à jour|(?:pas|plus) (?:supporté|pris en charge|compatible))"
+    r"|(?:mett(?:re|ez) à jour|utilise[rz]) .{0,20}navigateur"
+    r"|navegador.{0,40}(?:obsoleto|antiguo|desa[ct]?tualizado|(?:no|não) (?:es|é|está) (?:compat|soport|suport|actual))"
+    r"|a[ct]?tuali[cz]\w+ .{0,12}navegador",
+    r"przeglądark\w{1,3}.{0,40}(?:nieaktualn|przestarzał|nie jest (?:obsługiwan|wspieran))"
+    r"|браузер\w{0,2}.{0,40}(?:устарел|не поддерживается)|(?:обновите|используйте) .{0,20}браузер"
+    r"|浏览器.{0,12}(?:版本(?:过|太)低|过旧|不(?:受)?支持)|(?:升级|更换|使用).{0,8}浏览器"
+    r"|ブラウザ.{0,12}(?:サポート|対応して|古い)|브라우저.{0,12}(?:지원(?:하지|되지)|오래)",
     r"some parts of this site will not work|site does not work without them"
     r"|settings of your browser"
     r"|your browser's help",

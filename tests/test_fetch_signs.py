@@ -12,6 +12,22 @@ PROSE = "".join(
 )
 COSTS = '<script type="application/ld+json">{"isAccessibleForFree": false, "cssSelector": ".sold"}</script>'
 COSTS_TOO = "<meta itemprop=isAccessibleForFree content=False><meta itemprop=cssSelector content=.sold>"
+OLD = (
+    "Your browser is out of date. Please use a current version of Chrome or Firefox.",
+    "This browser is not supported. Please switch to a modern browser.",
+    "Ihr Browser ist veraltet. Bitte verwenden Sie eine aktuelle Version von Firefox.",
+    "Dieser Browser wird nicht mehr unterstützt.",
+    "Votre navigateur est obsolète. Veuillez utiliser un autre navigateur.",
+    "Su navegador no es compatible. Actualice su navegador.",
+    "O seu navegador está desatualizado.",
+    "Il tuo browser non è supportato. Usa una versione recente.",
+    "Uw browser is verouderd. Gebruik een andere browser.",
+    "Twoja przeglądarka jest przestarzała.",
+    "Ваш браузер устарел. Пожалуйста, обновите ваш браузер.",
+    "您的浏览器版本过低，请升级浏览器。",
+    "お使いのブラウザはサポートされていません。",
+    "이 브라우저는 지원되지 않습니다.",
+)
 
 CASES = [
     ("wall", "<title>Just a moment...</title><p>Checking.</p><script src=/a.js></script>"),
@@ -70,6 +86,8 @@ CASES = [
     ("empty", "<title>A bridge</title><body></body>"),
     ("empty", "<h1>Timetable</h1><iframe src=/new></iframe>"),
     ("content", "<h1>Timetable</h1><iframe src=/new width=1 height=1></iframe>"),
+    *(("empty", f"<div id=app></div><p>{plea}</p><script src=/m.js></script>") for plea in OLD),
+    *(("content", f"<p>{plea}</p>{PROSE}<script src=/m.js></script>") for plea in OLD),
     ("content", "<p>Arches: 19</p><script src=/m.js></script>"),
 ]
 
