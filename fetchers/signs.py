@@ -47,6 +47,19 @@ _BOXES = (
     ".g-recaptcha, .h-captcha, .cf-turnstile, .frc-captcha, .smart-captcha, .geetest_captcha, #captcha, #captcha-form, "
     "input[name=SAMLRequest], input[name=SAMLResponse]"
 )
+# What elements of a check are called, whoever made it.
+_CHECK_ELEMENT = re.compile(r"<([a-z-]{0,30}(?:captcha|altcha)[a-z-]{0,30})[\s>]", re.I)
+_CHECK_PLACES = "[data-sitekey], img[src*=captcha i], " + ", ".join(
+    f"[{name}*={word} i]" for name in ("class", "id", "name") for word in ("captcha", "geetest")
+)
+# Where a page asks for something else than a person at its door: a reader's address, a search, a comment.
+_ASKS_ELSE = "textarea, input[type=email], input[type=search]"
+_NOT_SHOWN = frozenset(("body", "html", "head", "script", "style", "link", "meta", "noscript"))
+_AROUND = ("header", "footer", "aside", "nav")
+# Of the login of a reader's institution.
+_INSTITUTION = "input[name=entityID i], " + ", ".join(
+    f"form[action*={word} i]" for word in ("shibboleth", "openathens", "saml", "adfs", "wayf")
+)
 _CONSENT = re.compile(r"consent|privacy-?gate|cookie-?wall", re.I)
 _CONSENT_SERVICE = re.compile(r"(?:https?:)?//consent\.", re.I)
 # What services of consent put over a page, whatever it is.
@@ -59,6 +72,11 @@ _COSTS_TOO = (
     "[itemprop=isAccessibleForFree i][content=false i], "
     'meta[property="article:content_tier" i][content=locked i], meta[name="article:content_tier" i][content=locked i]'
 )
+_PRICE = re.compile(
+    r"(?:[$\u20ac\u00a3\u00a5]|USD|EUR|GBP) ?\d{1,6}(?:[.,]\d\d)?\b"
+    r"|\b\d{1,6}(?:[.,]\d\d)? ?(?:[$\u20ac\u00a3\u00a5]|USD|EUR|GBP|euros?|dollars|pounds)(?!\w)",
+    re.I,
+)
 _SOLD_PART = re.compile(r'"cssSelector"\s*:\s*"([.#][\w-]{1,100})"', re.A)
 _CLASS_OR_ID = re.compile(r"[.#][a-z_-][\w-]{0,99}", re.A | re.I)
 
@@ -70,6 +88,7 @@ _TWO_SENTENCES = 160
 _A_WORD = 40
 _STUB = 4_096
 _AT_ONCE = 10.0
+_MOST_NAMED = 1_000
 # A frame that nobody sees, and an address that is none of a page.
 _UNSEEN = re.compile(
     r"display:\s?none|visibility:\s?hidden|\b(?:width|height):\s?[01](?:px)?(?![\w.%])", re.I
@@ -138,6 +157,8 @@ class _Shape(NamedTuple):
     passable: bool
     """Whether a script, a form or a reload could let the reader pass."""
     box: bool
+    institution: bool
+    """Whether a reader's institution is asked for."""
     password: bool
     consent: bool
     consent_service: bool
@@ -192,7 +213,11 @@ def _wall(length: int, shape: _Shape) -> str:
         return "a request for consent is all there is"
     if shape.overlaid and not shape.shown:
         return "a request for consent is all there is"
-    if len(shape.prose) > _TWO_SENTENCES or has_figures(shape.prose):
+    if len(shape.prose) > _TWO_SENTENCES:
+        return ""
+    if shape.institution and not has_figures(_PRICE.sub(" ", shape.prose)):
+        return "a login: the form for institutions is all there is"
+    if has_figures(shape.prose):
         return ""
     if shape.consent:
         return "a request for consent is all there is"
@@ -227,7 +252,10 @@ def _shape(source: str) -> _Shape:
     refresh, in_noscript = _refresh(page)
     scripts = page.css_first("script") is not None
     passable = scripts or bool(refresh) or page.css_first("form, noscript") is not None
-    box = page.css_first(_BOXES) is not None and page.css_first("textarea") is None
+    box = (page.css_first(_BOXES) is not None and page.css_first("textarea") is None) or _holds_check(
+        page, source
+    )
+    institution = any(map(_is_own, page.css(_INSTITUTION)))
     password = _asks_for_password(page, heading)
     costs = _COSTS.search(source) is not None or page.css_first(_COSTS_TOO) is not None
     marked = [node.attributes.get("content") or "" for node in page.css("[itemprop=cssSelector i]")]
@@ -255,6 +283,7 @@ def _shape(source: str) -> _Shape:
         scripts,
         passable,
         box,
+        institution,
         password,
         any(map(_CONSENT.search, actions)),
         any(map(_CONSENT_SERVICE.match, actions)),
@@ -301,6 +330,25 @@ def _asks_for_password(page: LexborHTMLParser, heading: LexborNode | None) -> bo
     field = "input[type=password]"
     found = page.css(f"{field}, {heading.tag}" if heading is not None else field)
     return any(node.tag == "input" for node in found[0 if heading is None else 1 :])
+
+
+def _holds_check(page: LexborHTMLParser, source: str) -> bool:
+    """Whether an element of a bot check is among the page's own, and the page asks for nothing else."""
+    if page.css_first(_ASKS_ELSE) is not None:
+        return False
+    names = list(dict.fromkeys(map(str.lower, _CHECK_ELEMENT.findall(source))))[:9]
+    return any(
+        node.tag not in _NOT_SHOWN
+        and node.attributes.get("type") != "hidden"
+        and "badge" not in (node.attributes.get("class") or "")
+        and _is_own(node)
+        for node in page.css(", ".join([_CHECK_PLACES, *names]))[:_MOST_NAMED]
+    )
+
+
+def _is_own(node: LexborNode) -> bool:
+    """Whether `node` is a part of its page, and not of what stands around each of a site's."""
+    return not any(_inside(node, tag) for tag in _AROUND)
 
 
 def _text(page: LexborHTMLParser) -> str:

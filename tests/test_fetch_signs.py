@@ -28,6 +28,20 @@ OLD = (
     "お使いのブラウザはサポートされていません。",
     "이 브라우저는 지원되지 않습니다.",
 )
+CHECKS = (
+    "<altcha-widget challengeurl=/c></altcha-widget>",
+    "<x-captcha></x-captcha>",
+    "<img src=/kcaptcha/index.php><input name=keystring>",
+    "<input name=captcha_code>",
+    "<div id=captcha-box></div>",
+    "<div class=geetest_holder></div>",
+    "<div data-sitekey=a1></div>",
+)
+LOGINS = (
+    "<form action=/Shibboleth.sso/Login><input name=org></form>",
+    "<form action=https://login.openathens.example/auth><input name=org></form>",
+    "<form action=/go><input name=entityID></form>",
+)
 
 CASES = [
     ("wall", "<title>Just a moment...</title><p>Checking.</p><script src=/a.js></script>"),
@@ -86,6 +100,24 @@ CASES = [
     ("empty", "<title>A bridge</title><body></body>"),
     ("empty", "<h1>Timetable</h1><iframe src=/new></iframe>"),
     ("content", "<h1>Timetable</h1><iframe src=/new width=1 height=1></iframe>"),
+    *(
+        ("wall", f"<h1>A moment</h1><form>{box}<button>Go on</button></form><p>Type what you see.")
+        for box in CHECKS
+    ),
+    *(("content", f"<h1>Arches</h1>{PROSE}<form>{box}<input name=comment></form>") for box in CHECKS),
+    *(("content", f"<h1>Arches</h1><p>A book.<footer><form>{box}</form></footer>") for box in CHECKS),
+    *(("content", f"<h1>Arches</h1><p>A book.<form><input type=email>{box}</form>") for box in CHECKS),
+    (
+        "content",
+        "<body class=has-captcha><script id=recaptcha-js></script><div class=grecaptcha-badge></div>"
+        "<p>A book of the county, which nobody has opened since the fire.",
+    ),
+    *(
+        ("wall", f"<h1>Access</h1><p>Choose where you study.<p>Or pay 39.95 dollars.{form}")
+        for form in LOGINS
+    ),
+    *(("content", f"<header>{form}</header><h1>Arches</h1><p>A book.") for form in LOGINS),
+    *(("content", f"<h1>Arches</h1>{PROSE}{form}") for form in LOGINS),
     *(("empty", f"<div id=app></div><p>{plea}</p><script src=/m.js></script>") for plea in OLD),
     *(("content", f"<p>{plea}</p>{PROSE}<script src=/m.js></script>") for plea in OLD),
     ("content", "<p>Arches: 19</p><script src=/m.js></script>"),
