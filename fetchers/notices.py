@@ -203,14 +203,26 @@ _LOGIN = _kind(
     r"(?:войдите|авторизуйтесь|необходимо войти)|请(?:先)?登录|登录后|ログイン(?:してください|が必要)"
     r"|로그인(?:이 필요|하세요|해 주세요)",
 )
+# Those whom a site hands its readers' data to, and how many they are.
+_COUNTED = (
+    r"\d[\d.,]{0,9} (?:\w{1,20} )?(?:partner|partenaires|socios|parceiros|terze parti|third parties"
+    r"|vendor|партн)"
+)
 _CONSENT = _kind(
     "wall",
     "a request for consent",
     r"bevor sie (?:fortfahren|weitergehen)|before you continue(?: to .{0,30})?"
     r"|avant d['’](?:accéder à"
     r"|aller sur) .{0,30}"
-    r"|antes de ir a .{0,30}|prima di continuare.{0,30}|voordat je verdergaat.{0,30}|privacy gate"
-    r"|cookie-?wall|je privacy",
+    r"|antes de ir a .{0,30}|prima di continuare.{0,30}|voordat je verdergaat.{0,30}|(?:\w{1,20} ){0,3}privacy gate"
+    r"|cookie-?wall"
+    r"|(?:your|ihre|deine|votre|su|tu|la tua|a sua|jouw|je|uw|din|twoja) (?:privacy|privat\w{1,9}|vie privée"
+    r"|privacidade?|datenschutz|integritet|prywatność)\b.{0,30}",
+    rf"\b(?:our|unsere\w?|nos|nuestros|nossos|nostri|noi e|onze|våra|vores|naszych|наши\w{{0,2}}) {_COUNTED}",
+    r"(?:withdraw|revoke) .{0,20}consent|(?:retirer|retirar|revocare?|revogar|ritirare) .{0,60}conse\w{2,9}"
+    r"|hiermee inste?m|(?:accept|read on with|read without) (?:personali[sz]ed )?(?:advertising|ads)\b"
+    r"|(?:nutzung|weiter) mit werbung|werbung (?:zu)?(?:zu)?(?:stimmen|akzeptieren)"
+    r"|(?:avec|sans) publicités? personnalisée|(?:con|sin) publicidad personalizada",
     r"mit werbung (?:weiterlesen|oder|und tracking|lesen)|im pur-abo|ohne werbetracking"
     r"|sie haben die wahl",
     r"continuer sans accepter|accepter et fermer|votre vie privée est importante"
@@ -322,6 +334,20 @@ _OF_NOTICES = re.compile(
 )
 
 
+# What a request for consent counts: partners, months that it holds for, and what it costs to refuse.
+_OF_CONSENT = re.compile(
+    rf"{_COUNTED}|\b\d{{1,2}} (?:months?|mois|monaten?|meses|mesi|maanden)\b"
+    r"|(?:[$€£¥]|USD|EUR|GBP|CHF) ?\d{1,6}(?:[.,]\d\d)?\b"
+    r"|\b\d{1,6}(?:[.,]\d\d)? ?(?:[$€£¥]|USD|EUR|GBP|CHF|euros?|dollars|pounds|zł|kr)(?!\w)",
+    re.I,
+)
+
+
+def without_offers(text: str) -> str:
+    """`text` without what requests for consent count: partners, months and prices."""
+    return _OF_CONSENT.sub(" ", text)
+
+
 def has_figures(text: str) -> bool:
     """Whether a number stands in `text` that no notice counts or identifies a request by."""
     return any(map(str.isdigit, _OF_NOTICES.sub(" ", text)))
@@ -339,7 +365,9 @@ def notice(title: str, heading: str, text: str, *, passable: bool = False) -> No
     figures = has_figures(text)
     for kind in _KINDS:
         sure = passable or kind not in (_CHECK, _LOGIN)
-        if sign := _sign(kind, title, heading, sentences, figures, sure):
+        if kind is _CONSENT and has_figures(without_offers(text)):
+            continue  # what is said about consent, by a site too, has figures
+        if sign := _sign(kind, title, heading, sentences, figures and kind is not _CONSENT, sure):
             return Notice(kind.state, f"{kind.what}: {sign[:100]}")
     return None
 

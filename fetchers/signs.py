@@ -12,7 +12,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from adjudge.fetchers.failures import Failure
-from adjudge.fetchers.notices import MOST, has_figures, is_plea, notice, without_pleas
+from adjudge.fetchers.notices import MOST, has_figures, is_plea, notice, without_offers, without_pleas
 from adjudge.fetchers.page import PageReason
 from adjudge.fetchers.process import Extraction, State
 from adjudge.fetchers.stand_ins import stand_in
@@ -71,11 +71,6 @@ _COSTS = re.compile(r'"isAccessibleForFree"\s*:\s*"?false', re.I)
 _COSTS_TOO = (
     "[itemprop=isAccessibleForFree i][content=false i], "
     'meta[property="article:content_tier" i][content=locked i], meta[name="article:content_tier" i][content=locked i]'
-)
-_PRICE = re.compile(
-    r"(?:[$\u20ac\u00a3\u00a5]|USD|EUR|GBP) ?\d{1,6}(?:[.,]\d\d)?\b"
-    r"|\b\d{1,6}(?:[.,]\d\d)? ?(?:[$\u20ac\u00a3\u00a5]|USD|EUR|GBP|euros?|dollars|pounds)(?!\w)",
-    re.I,
 )
 _SOLD_PART = re.compile(r'"cssSelector"\s*:\s*"([.#][\w-]{1,100})"', re.A)
 _CLASS_OR_ID = re.compile(r"[.#][a-z_-][\w-]{0,99}", re.A | re.I)
@@ -215,12 +210,12 @@ def _wall(length: int, shape: _Shape) -> str:
         return "a request for consent is all there is"
     if len(shape.prose) > _TWO_SENTENCES:
         return ""
-    if shape.institution and not has_figures(_PRICE.sub(" ", shape.prose)):
+    if shape.institution and not has_figures(without_offers(shape.prose)):
         return "a login: the form for institutions is all there is"
+    if shape.consent and not has_figures(without_offers(shape.prose)):
+        return "a request for consent is all there is"
     if has_figures(shape.prose):
         return ""
-    if shape.consent:
-        return "a request for consent is all there is"
     if length > MOST:  # what is for those without scripts is text too
         return ""
     if shape.box:

@@ -97,6 +97,37 @@ WALLS = [
     ("Google Docs: Sign-in", "Sign in", "to continue to Docs"),
     ("Anmeldung erforderlich", "Anmeldung", "Bitte melden Sie sich an, um fortzufahren."),
     (
+        "DER KURIER – Zustimmung",
+        "Willkommen beim Kurier",
+        "Um der Nutzung mit Werbung zuzustimmen, klicken Sie hier. Wir und unsere 162 Partner verarbeiten Daten. "
+        "Ihre Einwilligung können Sie widerrufen. Ohne Tracking ab 3,99 Euro im Monat.",
+    ),
+    (
+        "Votre choix",
+        "Votre vie privée compte",
+        "Avec votre accord, nos 842 partenaires et nous utilisons des cookies. Refuser et s’abonner à 2 € par mois.",
+    ),
+    (
+        "Your choice",
+        "How would you like to read?",
+        "Accept advertising: we and our 287 partners keep data. Or pay 4.99 pounds a month and read without ads.",
+    ),
+    (
+        "Diario",
+        "Su privacidad es importante",
+        "Nosotros y nuestros 884 socios usamos cookies. Puede retirar su consentimiento. Suscribirse por 2 €.",
+    ),
+    (
+        "Il Porto",
+        "Informativa",
+        "Noi e 1.431 terze parti selezionate utilizziamo cookie. Puoi rifiutare o revocare il tuo consenso.",
+    ),
+    (
+        "DPG Media Privacy Gate",
+        "Jouw privacy-instellingen",
+        "Wij en onze 231 partners gebruiken cookies. Klik op Akkoord als je hiermee instemt.",
+    ),
+    (
         "Zeitung",
         "Lesen Sie mit Werbung oder im PUR-Abo. Sie haben die Wahl.",
         "Ohne Werbetracking für 5,20 € im Monat.",
@@ -140,6 +171,18 @@ PAGES = [
     ("Sign in the window", "", "A short story."),
     ("You are now in line", "You are now in line", "A photo book of 1988 with 64 plates on queues in Orrin."),
     ("Cookie consent", "Cookie consent", "61 percent of 1,340 readers pressed the first button."),
+    (
+        "Privacy policy",
+        "Privacy policy",
+        "We and our 162 partners process data, if you consent. You may withdraw your consent at any time. "
+        "Logs are kept for 17 days.",
+    ),
+    ("Plans", "Plans", "The plan with ads costs $5.99 a month. The plan without ads costs $9.99 a month."),
+    (
+        "Your privacy in figures",
+        "Your privacy in figures",
+        "Our 162 partners were asked in 2019; 41 of them withdrew. A reader could read on with ads.",
+    ),
     ("Mesh chair", "", "The store will not work correctly when cookies are disabled. Search"),
     (
         "How to fix 'Page not found'",
