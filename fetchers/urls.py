@@ -116,8 +116,8 @@ def _named(parts: Parts) -> Parts | None:
     for shape, names in _NAMING:
         if shape.fullmatch(place):
             beside = parts if names is _BESIDE_VIEWER else None
-            found = (_written(value, beside) for name in names for key, value in fields if key == name)
-            return next(filter(None, found), None)
+            written = (_written(value, beside) for name in names for key, value in fields if key == name)
+            return next(filter(None, written), None)
     if not _SENDS_ON.fullmatch(place):
         return None
     whole = _written(query)
