@@ -360,6 +360,40 @@ BESIDE = {
     "heading of a table that is a source": _blocks(
         "### Source:< [A work]({url})>\n\n| Place | Finding |\n|---|---|\n| River | {said} |\n"
     ),
+    "notes below a table with letters": (
+        "# The river\n\n| Finding |\n|---|\n| The mill grinds oats<sup>a</sup> |\n"
+        "| Barges carry ninety tonnes<sup>b, c</sup> |\n| No bridge crosses the river |\n\n"
+        f"<sup>a</sup> Mill register, {MILL}  \n<sup>b</sup> {BARGES}  \n<sup>c</sup> {WEIGHTS}\n"
+    ),
+    "notes below a table with daggers": (
+        "# The river\n\n| Finding |\n|---|\n| The mill grinds oats† |\n| Barges carry ninety tonnes‡ § |\n"
+        f"| No bridge crosses the river |\n\n† Source: {MILL}\n\n‡ Source: {BARGES}\n\n§ Source: {WEIGHTS}\n"
+    ),
+    "column of links under another name": _blocks(
+        "| Place | Finding | Evidence |\n|---|---|---|\n| River | {said} all through the year |< [A work]({url})> |\n"
+    ).replace(" all through the year", ""),
+    "quotations with their authors": (
+        f"# The river\n\n> The mill grinds oats.\n> — *A miller, [Mill register]({MILL})*\n\n"
+        "> Barges carry ninety tonnes.\n>\n> — Two bargees, "
+        f"[Barge ledger]({BARGES}), [Book of weights]({WEIGHTS})\n\nNo bridge crosses the river.\n"
+    ),
+    "inline notes": (
+        f"# The river\n\nThe mill grinds oats.^[Mill register, {MILL}] Barges carry ninety tonnes."
+        f"^[Barge ledger, {BARGES}]^[Book of weights, {WEIGHTS}] No bridge crosses the river.\n"
+    ),
+    "raised links behind the full stop": (
+        f'# The river\n\nThe mill grinds oats.<sup><a href="{MILL}">1</a></sup> Barges carry ninety tonnes.'
+        f'<sup><a href="{BARGES.replace("&", "&amp;")}">2</a></sup><sup><a href="{WEIGHTS}">3</a></sup> No bridge '
+        "crosses the river.\n"
+    ),
+    "notes that lead back": (
+        "# The river\n\nThe mill grinds oats.[\\[1\\]](#_ftn1) Barges carry ninety tonnes.[\\[2\\]](#_ftn2)"
+        "[\\[3\\]](#_ftn3) No bridge crosses the river.\n\n"
+        + "".join(
+            f"[\\[{n}\\]](#_ftnref{n}) {title}, {url}\n\n"
+            for n, title, url in zip((1, 2, 3), TITLES, (MILL, BARGES, WEIGHTS), strict=True)
+        )
+    ),
     "heading that is the statement": _blocks("### {said}.\n\n<{url}\n>"),
     "heading that is a source": _blocks("### Source:< [A work]({url})>\n\n{said}.\n"),
     "links behind the full stop": (

@@ -112,6 +112,11 @@ def _read(function: Callable[[str], object], text: str) -> None:
         function(text)
 
 
+def _object_in(text: str) -> None:
+    with suppress(schema.UnparseableReply):
+        schema.object_in(text)
+
+
 def _extract(text: str, kind: str) -> None:
     with suppress(extract.Unreadable):
         extract.extract(f"<html><body><p>{text}".encode("utf-8", "replace"), kind, "fast")
@@ -212,6 +217,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "judges.chat.without_reasoning": chat.without_reasoning,
     "judges.loops.loop_begins": loops.loop_begins,
     "judges.schema.decode": _decode,
+    "judges.schema.object_in": _object_in,
     "fetchers.extract.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
     "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}"),

@@ -309,6 +309,51 @@ def test_address_is_read_as_its_reader_follows_it(written: str, url: str) -> Non
     assert [found for _, _, found in triplets(f"The mill grinds forty tonnes {written}.")] == [url]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Der Speicher fasst seit dem 3. Mai 2018 etwa 84 Mio. Liter",
+        "Die Kosten fielen gem. § 4 Abs. 2 auf 7 Mark",
+        "Según el art. 4 y la pág. 12 de EE. UU. crece",
+        "Завод на ул. Ленина вырос",
+    ],
+)
+def test_abbreviations_and_days_end_no_sentence(said: str) -> None:
+    assert [fact for fact, _, _ in triplets(f"Nobody knows. {said} [5]. Niemand sonst.\n\n" + LIST)] == [
+        f"{said}."
+    ]
+
+
+@pytest.mark.parametrize(
+    "said", ["He visited the museum of modern art. Then 12 people came", "It fell by 3. Marketing grew"]
+)
+def test_words_that_are_no_abbreviations_end_a_sentence(said: str) -> None:
+    assert [fact for fact, _, _ in triplets(f"{said} [5].\n\n" + LIST)] == [said.partition(". ")[2] + "."]
+
+
+@pytest.mark.parametrize(
+    ("mark", "numbers"),
+    [
+        ("[see 5, ch. 2]", [5]),
+        ("[vgl. 5, S. 3 f.]", [5]),
+        ("(Ref. 5)", [5]),
+        ("(Source #5)", [5]),
+        ("[5]–[7]", [5, 6, 7]),
+        ("\u00a0[5]", [5]),
+    ],
+)
+def test_mark_is_read_with_what_stands_around_its_number(mark: str, numbers: list[int]) -> None:
+    listed = "".join(f"Source {number}: A work. https://a.example/{number}\n" for number in (5, 6, 7))
+    found = triplets(f"Alpha has grown {mark}.\n\n## References\n\n{listed}")
+    assert [number for _, number, _ in found] == numbers
+
+
+def test_numbers_without_brackets_are_marks_in_japanese() -> None:
+    text = "貯水池は水を蓄える 5。赤石町は費用を減らした 6。緑丘には井戸がない。\n\n#### 引用文献\n\n"
+    text += "5. A https://a.example/5\n6. B https://a.example/6\n"
+    assert [(fact[:3], number) for fact, number, _ in triplets(text)] == [("貯水池", 5), ("赤石町", 6)]
+
+
 @pytest.mark.parametrize("heading", ["4) Cost", "4. Cost", "4.2 Cost", "4 Cost", "**4. Cost**", "Cost"])
 def test_number_of_a_heading_is_no_part_of_its_name(heading: str) -> None:
     assert triplets(f"## {heading}\n\n- Panels: 40 [5]\n\n" + LIST)[0][0] == "Cost: Panels: 40"

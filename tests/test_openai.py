@@ -768,7 +768,7 @@ async def test_success_without_an_answer_is_asked_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["not JSON", "no message", "cut off"])
-async def test_server_that_answered_is_asked_again_for_what_is_no_completion(name: str) -> None:
+async def test_broken_reply_of_a_server_that_answered_is_asked_again(name: str) -> None:
     async def once(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse | None:
         odd = b"page odd" in call.messages or (b"page bad" in call.messages and call.before == 0)
         return raw(HOSTILE[name]) if odd else None

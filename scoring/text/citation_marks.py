@@ -72,7 +72,10 @@ _ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?
 _BETWEEN = r" {0,2}(?:[,，、;；–—~|&-]|(?:and|und|et|y|和|及) )(?:and |und )? {0,2}"
 _NUMBERS = rf"(?>{_ONE}(?>{_BETWEEN}{_ONE}){{0,40}})"
 _SEE = r"(?:(?:see|cf\.?|siehe|vgl\.?|voir|véase|vedi) )?"
-_WORD = rf"(?:{_SEE}(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用) ?[:：]? ?)?"
+_WORD = (
+    rf"(?:{_SEE}(?:citations?|cite|sources?|refs?|references?|来源|参考|参考文献|文献|引用)\.? ?[:：]? ?#?)?"
+)
+_SEEN = re.compile(r"^(?:see also|see|cf\.?|siehe|vgl\.?|voir|véase|vedi|ver|см\.) |^#(?=\d)", re.IGNORECASE)
 _WORDED = re.compile(rf"{_WORD}(\d{{1,4}})", re.IGNORECASE)
 _SIGNS = r"\\\[【［〔〖<¹²³⁴-⁹①-⑳㉑-㉟"
 _TOKEN = re.compile(
@@ -111,7 +114,7 @@ _PLAIN = re.compile(
     # close behind the full stop, but neither a decimal nor the number of a figure
     r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）”\"\]*}][.!?])"
     r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*\[])"
-    r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[一-鿿A-Z“])(?![年月日号个种项次倍位名家条类款点级层岁])"
+    r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[ぁ-ヿ一-鿿가-힣A-Z“「])(?![年月日号个种项次倍位名家条类款点级层岁つ人本回件社])"
     # close behind a word, where a raised number lost its height
     r"|(?:(?<=[^\W\d_]{3})|(?<=[)）”\"]))(?P<glued>\d{1,3})(?=[.,;:!?)）。，；：]{1,2}(?:\s|$)|\s*(?:$|\|))"
 )
@@ -145,7 +148,9 @@ _IN_NAME = re.compile(r"(?:(?<![^\W\d_])[A-Za-z]|\d[\s*_]{0,2};\s?\d{1,4}|\b[Vv]
 _WORKS = re.compile(r"[;；]")
 _FRONT = re.compile(r"([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?")
 # A place in a work: a word or a sign and a number.
-_PLACE = re.compile(r"\s{0,2}(?:[^\W\d_]|[§¶])[^,;]{0,30}\d[\d\w.–-]{0,10}\s{0,2}|\s{0,2}第\d{1,5}\w{1,3}")
+_PLACE = re.compile(
+    r"\s{0,2}(?:[^\W\d_]|[§¶])[^,;]{0,30}\d[\d\w.–-]{0,10}(?: ?ff?\.)?\s{0,2}|\s{0,2}第\d{1,5}\w{1,3}"
+)
 _PLACE_BEHIND = re.compile(r"[:：]\s?(?:[^\W\d_.]{1,10}\.? ?|§ ?)?\d{1,5}(?:[–-]\d{1,5})?$")
 _HOST = re.compile(r"(?:https?://)?[\[\w%]", re.IGNORECASE)
 _SPACES = re.compile(r"\s*")
@@ -479,6 +484,7 @@ def _worded(inside: str, known: Collection[str], words: Collection[str]) -> tupl
 
 def _name_of(piece: str, known: Collection[str], words: Collection[str]) -> str:
     """The label that `piece` is, or begins or ends with; "" if it is no mark."""
+    piece = _SEEN.sub("", piece)
     name = label(piece)
     if name in known:
         return name
@@ -559,6 +565,6 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
 def _own_number(word: str) -> bool:
     if not word:
         return False
-    if "一" <= word[-1] <= "鿿":
+    if word[-1] >= "⺀":  # of the scripts of East Asia
         return word[-1] in _CHINESE_TAKES_NUMBER
-    return len(word) < 3 or not word.islower() or word in _TAKES_NUMBER
+    return len(word) < 3 or word != word.lower() or word in _TAKES_NUMBER

@@ -309,6 +309,7 @@ _MAX_HEADING = 2 * MAX_FACT
 _MAX_WORKS = 250  # characters of a line of sources, its marks aside
 _SHORT = 60  # columns below which a list item is not a sentence by itself; a Chinese character takes two
 
+_SHORT_SENTENCE = 40  # columns of a cell that says more than a name or a figure
 _MAX_ROWS = 1_000  # of a table that are looked at together
 _NUMBERING = re.compile(
     r"[\W_]*(?:no|nr|id|编号|序号|番号|번호)?[\W_]*", re.IGNORECASE
@@ -463,6 +464,9 @@ class _Titled:
 
 
 _NOTHING = Line("blank", "", "")
+_ATTRIBUTES = re.compile(
+    r"[ \t]{0,3}>[ \t]{0,3}[*_]{0,2}[—–] ?[^.!?\n]{1,150}\[[^\[\]\n]{1,200}\]\("
+)  # whose words a quote is
 _BARE_ITEM = re.compile(r"\s{0,12}[-*+•]\s{1,8}<?https?://[^\s<>]{1,8192}+>?\s*")
 # "EPA overview: https://...": a title of six words at most, without figures but a year.
 _TITLE_WORD = r"(?:(?:19|20)\d\d|[^\W\d_][^\s\d:：!?*]{0,40}+|[(/&+][^\s\d:：!?*]{0,40}+)"
@@ -773,7 +777,9 @@ class _Body:
 
     def _sources_named(self, line: Line) -> Marked | None:
         """A line that states nothing but what the sources of something are."""
-        if line.kind != "source" and not (line.kind in ("prose", "item") and names_sources(line.text)):
+        attributes = line.kind == "prose" and "](" in line.text and _ATTRIBUTES.match(line.raw) is not None
+        named = line.kind in ("prose", "item") and names_sources(line.text)
+        if line.kind != "source" and not named and not attributes:
             return None
         found = marked(self._numbered(line.text[:MAX_PIECE]), self._sources.labels)
         works = line.kind == "source" or len(found.fact) <= _MAX_WORKS or not found.states_something
@@ -935,6 +941,9 @@ class _Body:
                 self._list((mark.title, mark.url) for mark in marks[i])
                 continue
             of_row = i == name or not cell.fact or (i < len(self._header) and _names_column(self._header[i]))
+            of_row = of_row or (
+                _is_linked(cell) and any(map(_is_long, (one for one in cells if not one.marks)))
+            )
             fact = (whole or row.fact) if of_row else f"{cells[name].fact}, {named[i]}"[:MAX_FACT]
             self._state(_Statement.of(raw, fact), sources, "row")
             cited = True
@@ -997,6 +1006,17 @@ def _holds_address(cell: Marked) -> bool:
     """Whether nothing but an address stands in `cell`, or a link."""
     alone = len(cell.marks) == 1 and cell.marks[0].url
     return bool(alone) and cell.fact in ("", f"[{cell.marks[0].title}]")
+
+
+def _is_linked(cell: Marked) -> bool:
+    """Whether `cell` holds links and nothing else, none of them a figure."""
+    titles = [mark.title for mark in cell.marks]
+    return all(titles) and not cell.states_something and not any(one[:1].isdecimal() for one in titles)
+
+
+def _is_long(cell: Marked) -> bool:
+    """Whether `cell` is a sentence by itself."""
+    return _columns(cell.fact) >= _SHORT_SENTENCE
 
 
 def _names_column(title: str) -> bool:

@@ -58,7 +58,7 @@ _NUMBERED = re.compile(r"[{<#^]\d")
 _LIST = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,20}+"
 _SIGNED = re.compile(
     rf"(?<![\w\\^_$&/}}#])(?:(?P<brace>(?:\{{{_LIST}\}}){{1,9}}+)|<(?P<angle>{_LIST})>"
-    r"|\[?\#(?P<sign>\d{1,3})(?![\w\]])|\[\#(?P<square>\d{1,3})\])"
+    r"|\[\#(?P<square>\d{1,3}(?:\s?[,;]\s?\#?\d{1,3}){0,20}+)\]|\[?\#(?P<sign>\d{1,3})(?![\w\]]))"
     r"|(?:(?<=[^\W\d_]{3})|(?<=[.!?,)”\"*]))\^(?P<caret>\d{1,3})(?![\w^\]])"
 )
 _LINK_LINE = re.compile(r"^\[{1,2}(\d{1,3})\]{1,2}\((https?://[^\s()<>]{1,2000})\)[ \t]{0,4}$", re.MULTILINE)
@@ -67,6 +67,28 @@ _SQUARE = str.maketrans("{}", "[]")
 _ENTRY = re.compile(
     r"^[ \t>*+-]{0,8}+(?:\*\*)?+(?:(?P<sign>\[?#)|[{<\[(^]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
     re.MULTILINE,
+)
+
+
+# Inline notes and attributes of Pandoc, notes that lead back to their marks, and spans of marks.
+_INLINE_NOTE = re.compile(
+    r"\^\[[^\[\]\n]{0,300}?<?(?P<url>https?://[^\s<>\[\]]{1,2000}+)>?[^\[\]\n]{0,100}\]"
+)
+_DIVISION = re.compile(
+    r"^:{3,20}[^\n]{0,200}$|(?<=\S)[ \t]{1,4}\{[#.][^{}\n]{1,100}\}(?=[ \t]{0,4}$)", re.MULTILINE
+)
+_WAY_BACK = re.compile(
+    r"^[ \t]{0,3}\[{1,2}\\?\[?(\d{1,3})\\?\]?\]{1,2}\(#[^()\s]{0,60}ref[^()\s]{0,60}\)", re.MULTILINE
+)
+_SPAN = re.compile(r"(?<!\])\[(\d{1,3})\] ?[–—-] ?\[(\d{1,3})\](?![\[(:])")
+# Letters and signs as notes are marked by below a table, where a line with an address begins with the same.
+_NOTE = re.compile(
+    r"^[ \t>]{0,4}(?:<sup>(?P<raised>[a-z]|[†‡§¶]{1,2})</sup>|(?P<sign>[†‡§¶]{1,2}))(?=[^\n]{0,400}?://)",
+    re.MULTILINE,
+)
+_NOTED = re.compile(
+    r"<sup>(?P<raised>(?:[a-z]|[†‡§¶]{1,2})(?: ?, ?(?:[a-z]|[†‡§¶]{1,2})){0,9})</sup>"
+    r"|(?<=\S)(?P<sign>[†‡§¶]{1,2})(?![\w†‡§¶])"
 )
 
 
@@ -87,7 +109,33 @@ def in_markdown(text: str) -> str:
         text = _with_signed(text)
     if "](http" in text:
         text = _with_link_lines(text)
-    return text
+    if "^[" in text:
+        text = _INLINE_NOTE.sub(r"<\g<url>>", text)
+    if ":::" in text or "{#" in text or "{." in text:
+        text = _DIVISION.sub("", text)
+    if "](#" in text:
+        text = _WAY_BACK.sub(r"[\1] ", text)
+    if "]-" in text or "]–" in text or "] –" in text or "]—" in text:
+        text = _SPAN.sub(r"[\1-\2]", text)
+    return _with_notes(text) if "</sup>" in text or any(sign in text for sign in "†‡§¶") else text
+
+
+def _with_notes(text: str) -> str:
+    """`text` with the letters and signs that lead to a line with an address as footnotes."""
+    signs = {found["raised"] or found["sign"] for found in _NOTE.finditer(text)}
+    if not signs:
+        return text
+
+    def foot(found: re.Match[str]) -> str:
+        named = [one.strip() for one in (found["raised"] or found["sign"]).split(",")]
+        return "".join(map(_footnote, named)) if signs.issuperset(named) else found[0]
+
+    text = _NOTE.sub(lambda found: f"\n{_footnote(found['raised'] or found['sign'])}: ", text)
+    return _NOTED.sub(foot, text)
+
+
+def _footnote(sign: str) -> str:
+    return f"[^note-{'-'.join(str(ord(one)) for one in sign)}]"
 
 
 def _link(found: re.Match[str]) -> str:
@@ -148,4 +196,8 @@ def _with_link_lines(text: str) -> str:
 
 
 def _bracketed(found: re.Match[str]) -> str:
-    return f"[{found[str(found.lastgroup)]}]" if found["brace"] is None else found[0].translate(_SQUARE)
+    return (
+        f"[{found[str(found.lastgroup)].replace('#', '')}]"
+        if found["brace"] is None
+        else found[0].translate(_SQUARE)
+    )

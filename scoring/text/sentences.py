@@ -12,14 +12,33 @@ _MAX_CELLS = 100
 _MARK, _LINK = "\ue000", "\ue001"
 # What turns the direction of writing, which says nothing.
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-MARKS = dict.fromkeys(map(ord, _MARK + _LINK + _DIRECTIONS))
+MARKS = dict.fromkeys(map(ord, _MARK + _LINK + _DIRECTIONS)) | dict.fromkeys((0xA0, 0x2009, 0x202F), " ")
 
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
+# Tags around marks and nothing else.
+_RAISED_SLOTS = re.compile(
+    rf"<(?:sup|small|span)>((?:[\s,;\[\]()]{{0,3}}+[{_MARK}{_LINK}]){{1,20}}+[\s\]\[)]{{0,3}}+)</(?:sup|small|span)>"
+)
 _WIDE_END = frozenset("。！？।")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|al|vs|cf|figs?|nos?|dr|mr|mrs|ms|prof|st|inc|ltd|co|corp|approx|ca|pp?|vol|eq|eds?|resp|u\.s|u\.k|"
     r"jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|\b[A-Z])\.$",
     re.IGNORECASE,
+)
+# In front of a number, or behind one: "Art. 4", "84 Mio. Euro".
+_BEFORE_NUMBER = re.compile(
+    r"\b(?:arts?|abs|nr|núm|num|par|kap|ziff|bd|págs?|pág|rn|cap|§|стр|с|рис|табл|ст|гл)\.$", re.IGNORECASE
+)
+_NUMBER_BEHIND = re.compile(r"[ \t]{0,2}\d")
+_OTHER_LANGUAGES = re.compile(
+    r"(?:\d ?(?:mio|mrd|tsd)|\b(?:bzw|vgl|zzgl|inkl|ggf|evtl|z\. ?b|d\. ?h|u\. ?a|p\. ?ex|ee|ee\. ?uu|sra?|aprox|hrsg)"
+    r"|(?<![\d ] )\b(?:ул|им|г)|\bпроф)\.$",
+    re.IGNORECASE,
+)
+# A day in front of its month, which German alone writes so with a capital: "3. Mai".
+_DAY = re.compile(r"(?<![\d.,])\d{1,2}\.$")
+_MONTH = re.compile(
+    r" ?(?:J(?:anuar|änner|uni|uli)|Februar|März|April|Mai|August|September|Oktober|November|Dezember)\b"
 )
 _EMPHASIS_SIGN = re.compile(r"[*_~`<]")  # what all emphasis begins with; most sentences have none
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
@@ -148,6 +167,7 @@ class Marked:
             elif (
                 (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿")
                 or rest[:1].islower()
+                or rest[:1] == "§"
                 or (_QUOTED.search(match[0]) and _NAMED.match(template, end))
             ):
                 continue
@@ -201,8 +221,13 @@ class Marked:
 
 
 def _abbreviates(template: str, stop: int) -> bool:
-    """Whether the full stop at `stop` is that of an abbreviation."""
-    return _ABBREVIATION.search(template[max(0, stop - 6) : stop + 1]) is not None
+    """Whether the full stop at `stop` is that of an abbreviation, or of a day in front of its month."""
+    before = template[max(0, stop - 9) : stop + 1]
+    if _ABBREVIATION.search(before[-7:]) or _OTHER_LANGUAGES.search(before):
+        return True
+    if _BEFORE_NUMBER.search(before):
+        return _NUMBER_BEHIND.match(template, stop + 1) is not None
+    return _DAY.search(before) is not None and _MONTH.match(template, stop + 1) is not None
 
 
 def marked(text: str, labels: Labels) -> Marked:
@@ -215,7 +240,8 @@ def marked(text: str, labels: Labels) -> Marked:
         else:
             template.append(_LINK if piece.title else _MARK)
             marks.append(piece)
-    return Marked("".join(template), marks)
+    text = "".join(template)
+    return Marked(_RAISED_SLOTS.sub(r"\1", text) if marks and "</s" in text else text, marks)
 
 
 _ADDRESS_NAMES = frozenset(
