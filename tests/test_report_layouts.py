@@ -258,6 +258,7 @@ def test_folder_names_systems_and_file_names_tasks(end: str, packed: bool, tmp_p
 
     plain = {(row["system"], row["task_id"]): f"The pier of {row['system']} stands." for row in ROWS}
     files = {f"deep/{system}/{task}{end}": body(text) for (system, task), text in plain.items()}
+    files["deep/~$1.docx"] = b"\5Ann"  # Word's, while it has 1.docx open
     if packed:
         (tmp_path / "out.zip").write_bytes(zipped(files))
     else:
