@@ -67,6 +67,43 @@ def test_footnotes_are_marks_and_definitions(tmp_path: Path) -> None:
     assert said.endswith("[^1]: Lee, [Register](https://r.example/).")
 
 
+WORD_NOTE = '<a href="#_ftn1" name="_ftnref1"><span>[1]</span></a>'
+GOOGLE_NOTE = '<sup><a href="#ftnt1" id="ftnt_ref1">[1]</a></sup>'
+SPHINX_NOTE = '<a href="#id1" id="rid1">[<span>1</span>]</a>'
+SOURCE = 'Lee, <a href="https://r.example/">Register</a>.'
+
+
+@pytest.mark.parametrize(
+    ("mark", "note"),
+    [
+        (
+            WORD_NOTE,
+            f'<div id=ftn1><p><a href="#_ftnref1" name="_ftn1"><span>[1]</span></a> {SOURCE}</p></div>',
+        ),
+        (
+            GOOGLE_NOTE,
+            f'<div><p><a href="#ftnt_ref1" id="ftnt1">[1]</a><span>&nbsp;{SOURCE}</span></p></div>',
+        ),
+        (SPHINX_NOTE, f'<aside id="id1"><span>[<a href="#rid1">1</a>]</span><p>{SOURCE}</p></aside>'),
+        (GOOGLE_NOTE, f'<p><a href="#ftnt_ref1" id="ftnt1">1</a>. {SOURCE}</p>'),
+    ],
+)
+def test_note_begins_at_its_anchor_and_loses_its_own_label(mark: str, note: str, tmp_path: Path) -> None:
+    html = f"<p>It spans 312 metres.{mark} It is long.</p>{note}<p>So.</p>"
+    said = read(tmp_path, "r.html", html.encode())
+    assert [" ".join(line.split()) for line in said.split("\n") if line] == [
+        "It spans 312 metres.[^1] It is long.",
+        "[^1]: Lee, [Register](https://r.example/).",
+        "So.",
+    ]
+
+
+@pytest.mark.parametrize("target", ['<h2><a id="s1"></a>Spans</h2>', '<p>As said <a id="s1">there</a>.</p>'])
+def test_anchor_of_a_heading_or_within_a_sentence_begins_no_note(target: str, tmp_path: Path) -> None:
+    html = f'<div><p>See part <a href="#s1">1</a>.</p>{target}</div>'
+    assert "[^1]" not in read(tmp_path, "r.html", html.encode())
+
+
 def test_note_of_each_chapter_is_its_own(tmp_path: Path) -> None:
     chapter = '<p>It spans {0} metres.<sup><a href="#n1">1</a></sup></p><ol><li id="n1">https://r.example/{0}</li></ol>'
     said = read(tmp_path, "r.html", (chapter.format(312) + chapter.format(418)).encode())

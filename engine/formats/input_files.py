@@ -28,7 +28,10 @@ DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".pdf", ".do
 KINDS = ", ".join([*sorted(TABLES), *sorted(DOCUMENTS), "or a .zip of these"])
 """The kinds of files that may hold reports, in words."""
 
-_UNSEEN = (".", "~$")  # what begins the names of hidden files, and of those that Word keeps beside an open one
+_UNSEEN = (
+    ".",
+    "~$",
+)  # what begins the names of hidden files, and of those that Word keeps beside an open one
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|~\$|__MACOSX/)")
 
 

@@ -4,6 +4,7 @@ A page cleaner would be the wrong tool: in a report nothing is beside the point,
 """
 
 import io
+import itertools
 import re
 import zipfile
 import zlib
@@ -52,6 +53,8 @@ _BROKEN = (
     RuntimeError,
 )
 _LABEL = 20  # characters of a note's mark, at most
+_NOTES = ("li", "p", "div", "aside", "dd", "td")  # what may be a note
+_BLOCKS = (*_NOTES, "dt", "th", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "body")
 
 
 def read_report(file: InputFile) -> str:
@@ -124,16 +127,18 @@ def _mark_footnotes(soup: "BeautifulSoup") -> None:
     """
     order = {id(one): place for place, one in enumerate(soup.find_all(True))}
     named: dict[str, list[Tag]] = {}
-    for one in soup.find_all(id=True):
-        named.setdefault(str(one["id"]), []).append(one)
+    for one in soup.find_all(lambda tag: tag.has_attr("id") or (tag.name == "a" and tag.has_attr("name"))):
+        for name in {str(one[key]) for key in ("id", "name") if one.has_attr(key)}:
+            named.setdefault(name, []).append(one)
     notes: dict[int, tuple[Tag, str]] = {}
     for link in soup.find_all("a", href=re.compile("^#.")):
         places, label = named.get(str(link["href"])[1:], []), link.get_text().strip().strip("[]")
         if not places:
             continue
         place = bisect(places, order[id(link)], key=lambda one: order[id(one)])
-        note = places[min(place, len(places) - 1)]
-        if note.name not in ("li", "p", "div", "aside", "dd", "td"):
+        at = places[min(place, len(places) - 1)]
+        note = _begun_by(at) if at.name == "a" and order[id(at)] > order[id(link)] else at
+        if note is None or note.name not in _NOTES:
             continue
         if not label.isalnum() or len(label) > _LABEL or any(one is note for one in link.parents):
             continue
@@ -145,9 +150,34 @@ def _mark_footnotes(soup: "BeautifulSoup") -> None:
         for back in note.find_all("a", href=re.compile("^#")):
             if set(back.get_text()) <= _BACK:
                 back.decompose()
+            elif back.get_text().strip().strip("[]") == label:
+                _drop_label(back, label)
         text = note.find("p") or note
         text.insert(0, f"[^{label}]: ")
         if note.name == "li":
             note.name = "div"
             if note.parent is not None and note.parent.name in ("ol", "ul"):
                 note.parent.name = "div"
+
+
+def _begun_by(anchor: "Tag") -> "Tag | None":
+    """The block whose text begins at `anchor`."""
+    block = anchor.find_parent(_BLOCKS)
+    for one in itertools.islice(block.descendants if block else (), _LABEL):
+        if one is anchor:
+            return block
+        if isinstance(one, str) and one.strip():
+            break
+    return None
+
+
+def _drop_label(back: "Tag", label: str) -> None:
+    """Remove the way back that is a note's own label, with its brackets and the full stop after it."""
+    while (around := back.parent) is not None and len(around.contents) <= len("[1]"):
+        if around.get_text().strip() not in (label, f"[{label}]"):
+            break
+        back = around
+    after = back.next_sibling
+    if isinstance(after, str):
+        after.replace_with(after.lstrip(".) \xa0"))
+    back.decompose()
