@@ -104,6 +104,45 @@ def test_anchor_of_a_heading_or_within_a_sentence_begins_no_note(target: str, tm
     assert "[^1]" not in read(tmp_path, "r.html", html.encode())
 
 
+SIMPLE = """<w:fldSimple w:instr='{}'><w:r><w:t>Register</w:t></w:r></w:fldSimple>"""
+COMPLEX = (
+    '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> HYPER</w:instrText></w:r>'
+    '<w:r><w:instrText>{}</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+    '<w:r><w:t>Register</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "link"),
+    [
+        (SIMPLE.format(' HYPERLINK "https://r.example/?a=1&amp;b=2" '), "https://r.example/?a=1&b=2"),
+        (SIMPLE.format("HYPERLINK https://r.example/"), "https://r.example/"),
+        (COMPLEX.format('LINK "https://r.example/" \\l "x" \\t "_blank" '), "https://r.example/#x"),
+        (COMPLEX.format('LINK \\h "https://r.example/" \\o "A tip"'), "https://r.example/"),
+        (COMPLEX.format('LINK \\l "x"'), "#x"),
+    ],
+)
+def test_field_of_word_is_its_link(field: str, link: str, tmp_path: Path) -> None:
+    assert read(tmp_path, "r.docx", word_of(field)) == f"See [Register]({link})."
+
+
+def test_simple_field_of_word_keeps_its_words(tmp_path: Path) -> None:
+    assert read(tmp_path, "r.docx", word_of(SIMPLE.format("REF a"))) == "See Register."
+
+
+def word_of(field: str) -> bytes:
+    """A Word file of one sentence with `field` in it."""
+    made = docx.Document()
+    paragraph = made.add_paragraph("See ")
+    names = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    for one in docx.oxml.parse_xml(f"<w:p {names}>{field}</w:p>"):
+        paragraph._p.append(one)
+    paragraph.add_run(".")
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
 def test_note_of_each_chapter_is_its_own(tmp_path: Path) -> None:
     chapter = '<p>It spans {0} metres.<sup><a href="#n1">1</a></sup></p><ol><li id="n1">https://r.example/{0}</li></ol>'
     said = read(tmp_path, "r.html", (chapter.format(312) + chapter.format(418)).encode())

@@ -15,6 +15,7 @@ from xml.parsers.expat import ExpatError
 from adjudge.engine.formats.documents import DocumentError, MissingReader
 from adjudge.engine.formats.input_files import MAX_FILE_BYTES, MAX_UNPACKED_BYTES, InputFile, Unopened
 from adjudge.engine.formats.pdf_reports import markdown_of
+from adjudge.engine.formats.word_fields import with_plain_links
 from adjudge.fetchers.extract import decode, excess, extract
 from adjudge.fetchers.process import Unreadable
 from adjudge.fetchers.urls import storable
@@ -86,7 +87,9 @@ def _html_of_word(body: bytes) -> str:
             raise ValueError(f"larger than {MAX_UNPACKED_BYTES:,} bytes unpacked")
         no_pictures = mammoth.images.img_element(lambda image: {})
         return str(
-            mammoth.convert_to_html(io.BytesIO(body), style_map=_STYLES, convert_image=no_pictures).value
+            mammoth.convert_to_html(
+                io.BytesIO(with_plain_links(body)), style_map=_STYLES, convert_image=no_pictures
+            ).value
         )
     except _BROKEN as error:
         raise DocumentError(f"cannot be opened: {error}") from error
