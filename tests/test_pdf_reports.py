@@ -114,6 +114,40 @@ def test_wide_gaps_are_the_columns_of_a_table(tmp_path):
     assert read(tmp_path, page) == "| Kite | Colour |\n| --- | --- |\n| Wren | red |\n| Finch | green |"
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "said"),
+    [
+        (
+            "See https://kites.example/red-",
+            "kites.html now.",
+            "See https://kites.example/red-kites.html now.",
+        ),
+        ("See https://kites.example/a", "?b=1&c=2 now.", "See https://kites.example/a?b=1&c=2 now."),
+        ("See https://kites.example/a?", "b=1&c=2 now.", "See https://kites.example/a?b=1&c=2 now."),
+        ("See https://kites.example/", "and be glad.", "See https://kites.example/ and be glad."),
+        ("The kite is migra-", "tory and red.", "The kite is migratory and red."),
+    ],
+)
+def test_what_a_line_divides_is_one_again(tmp_path, above, below, said):
+    assert read(tmp_path, pdf([(50, 700, BODY, above), (50, 688, BODY, below)])) == said
+
+
+def test_link_over_two_lines_is_one(tmp_path):
+    page = pdf(
+        [(50, 700, BODY, "Red Kite"), (50, 688, BODY, "Office says so.")],
+        [((74, 697, 98, 710), URL), ((50, 685, 86, 698), URL)],
+    )
+    assert read(tmp_path, page) == f"Red [Kite Office](<{URL}>) says so."
+
+
+def test_address_over_two_lines_of_a_link_has_no_blank(tmp_path):
+    page = pdf(
+        [(50, 700, BODY, "https://kites.exam"), (50, 688, BODY, "ple/red?a=1")],
+        [((50, 697, 158, 710), URL), ((50, 685, 116, 698), URL)],
+    )
+    assert read(tmp_path, page) == f"[{URL}](<{URL}>)"
+
+
 def test_what_is_no_pdf_is_an_error(tmp_path):
     for body in (b"", b"%PDF-1.4\nbroken", pdf([])):
         with pytest.raises(DocumentError):

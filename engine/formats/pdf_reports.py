@@ -35,7 +35,8 @@ _BULLET = re.compile(r"[•◦▪▫●○■□‣⁃∙·–—-]\s+")
 _NUMBER = re.compile(r"\[?\(?\d{1,3}[.)\]]\s+|\^\S")
 _SENTENCE = ".。,;"  # what a heading does not end in
 _MARK = re.compile(r"[\d,;\s\u2013-]{1,40}")
-_BROKEN_WORD = re.compile(r"[^\W\d_]\x02$")
+_HYPHENS = "\x02\ufffe"  # PDFium's, for the one that a line ends in; it takes the next line for the same
+_REST = re.compile(r"[\w.%+-]*?[/=_]")  # what the line begins with after an address that does not end
 
 
 class _Sign(msgspec.Struct):
@@ -118,6 +119,9 @@ def _lines(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument, most: int) 
         size = raw.FPDFText_GetFontSize(text, index)
         weight = raw.FPDFText_GetFontWeight(text, index)
         line.append(_Sign(sign, box.left, box.right, box.bottom, box.top, size, weight >= 600))
+        if sign in _HYPHENS and _is_shown(line):
+            yield _linked(line, areas)
+            line = []
     if _is_shown(line):
         yield _linked(line, areas)
 
@@ -199,7 +203,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[str]:
             goes_on = (
                 at + 1 < len(lines) and levels.get(_size(lines[at + 1])) == level and _goes_on(lines, at + 1)
             )
-            paragraph = f"{paragraph} {words}" if paragraph else f"{'#' * level} {words}"
+            paragraph = _joined(paragraph, words) if paragraph else f"{'#' * level} {words}"
             if not goes_on:
                 yield paragraph
                 paragraph = ""
@@ -235,6 +239,8 @@ def _goes_on(lines: Sequence[_Line], at: int) -> bool:
     if at == 0:
         return False
     above, line = lines[at - 1], lines[at]
+    if above[-1].text in _HYPHENS:
+        return True
     apart = _foot(above) - _foot(line)
     size = max(_size(above), _size(line))
     return 0 < apart <= _APART * size and above[0].left - line[0].left < _OUT * size
@@ -245,13 +251,28 @@ def _foot(line: _Line) -> float:
 
 
 def _joined(paragraph: str, words: str) -> str:
-    """`paragraph` and the line after it; a word that the line's end divides is one again."""
+    """`paragraph` and the line after it; a word, address or link that the line's end divides is one again."""
     if not paragraph:
         return words
-    if _BROKEN_WORD.search(paragraph):
-        return paragraph[:-1] + words
-    divides = paragraph[-1] > "\u2e7f" and words[0] > "\u2e7f"  # no blanks between Chinese signs
-    return paragraph + words if divides else f"{paragraph} {words}"
+    if paragraph.endswith(">)"):
+        link = paragraph.rfind("](<")
+        shown, same, rest = words.partition(paragraph[link:])
+        if same and shown.startswith("[") and "](<" not in shown:
+            begun = paragraph[paragraph.rfind("[", 0, link) + 1 : link]
+            is_address = begun + shown[1:] in same
+            return (
+                (paragraph[:link] + shown[1:] if is_address else _joined(paragraph[:link], shown[1:]))
+                + same
+                + rest
+            )
+    last = paragraph.rsplit(maxsplit=1)[-1]
+    is_address = "://" in last
+    if last[-1] in _HYPHENS:
+        is_word = not is_address and last[-2:-1].isalpha()
+        return paragraph[:-1] + ("" if is_word else "-") + words
+    goes_on = is_address and (words[0] in "?/=&" or (last[-1] in "?/=&-" and _REST.match(words)))
+    divides = last[-1] > "\u2e7f" and words[0] > "\u2e7f"  # no blanks between Chinese signs
+    return paragraph + words if goes_on or divides else f"{paragraph} {words}"
 
 
 def _cells(line: _Line) -> list[_Line]:
