@@ -1,5 +1,8 @@
 """A report as PDF keeps what its author wrote: headings, lists, tables, raised marks and links."""
 
+import io
+
+import pypdfium2
 import pytest
 
 from adjudge.engine.formats.dataset import InputFile
@@ -9,9 +12,13 @@ from adjudge.engine.formats.report_documents import read_report
 HEAD, BODY, SMALL = 18, 10, 6
 
 
-def pdf(signs: list[tuple[float, float, float, str]], links: list[tuple[tuple[int, ...], str]] = ()) -> bytes:
+def pdf(
+    signs: list[tuple[float, float, float, str]],
+    links: list[tuple[tuple[int, ...], str]] = (),
+    drawn: str = "",
+) -> bytes:
     """A page with texts at (left, foot, size), and areas (left, foot, right, top) that lead to addresses."""
-    shown = "".join(
+    shown = drawn.encode() + "".join(
         f"BT /F1 {size} Tf {left} {foot} Td ({text}) Tj ET\n" for left, foot, size, text in signs
     ).encode("latin-1")
     areas = [
@@ -146,6 +153,50 @@ def test_address_over_two_lines_of_a_link_has_no_blank(tmp_path):
         [((50, 697, 158, 710), URL), ((50, 685, 116, 698), URL)],
     )
     assert read(tmp_path, page) == f"[{URL}](<{URL}>)"
+
+
+def test_drawn_bullets_begin_items(tmp_path):
+    page = pdf(
+        [(50, 700, BODY, "It is red."), (50, 688, BODY, "It is large,"), (50, 676, BODY, "and old.")],
+        drawn="40 701 4 4 re f 40 689 4 4 re f 20 677 30 1 re f\n",
+    )
+    assert read(tmp_path, page) == "- It is red.\n\n- It is large, and old."
+
+
+def test_mark_that_stands_high_is_of_its_line(tmp_path):
+    page = pdf(
+        [
+            (50, 700, BODY, "The kite is red."),
+            (146, 707, 4, "1,2"),
+            (50, 688, BODY, "It is large."),
+            (50, 640, BODY, "1. Kite Office"),
+            (50, 628, BODY, "2. Kite Club"),
+        ]
+    )
+    assert read(tmp_path, page).startswith("The kite is red.[^1][^2] It is large.")
+
+
+def test_what_stands_at_the_edge_of_most_pages_is_not_the_report(tmp_path):
+    made = pypdfium2.PdfDocument.new()
+    for number, text in enumerate(("The kite is red.", "It is large.", "It is old."), 1):
+        page = pdf(
+            [
+                (50, 780, BODY, "Kites of the north"),
+                (50, 700, BODY, text),
+                (50, 660, BODY, "It flies."),
+                (50, 600, BODY, f"{text} So."),
+                (50, 20, BODY, f"{number} of 3"),
+            ]
+        )
+        made.import_pages(pypdfium2.PdfDocument(page))
+    file = io.BytesIO()
+    made.save(file)
+    said = read(tmp_path, file.getvalue()).split("\n\n")
+    assert said == [
+        *("The kite is red.", "It flies.", "The kite is red. So."),
+        *("It is large.", "It flies.", "It is large. So."),
+        *("It is old.", "It flies.", "It is old. So."),
+    ]
 
 
 def test_what_is_no_pdf_is_an_error(tmp_path):

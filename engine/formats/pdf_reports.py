@@ -10,6 +10,7 @@ import io
 import itertools
 import re
 import statistics
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -33,6 +34,11 @@ _GAP = 1.2  # sizes of a sign between two cells, at least
 _RAISED, _SMALLER = 0.15, 0.9  # as in fetchers/pdf.py
 _BULLET = re.compile(r"[•◦▪▫●○■□‣⁃∙·–—-]\s+")
 _NUMBER = re.compile(r"\[?\(?\d{1,3}[.)\]]\s+|\^\S")
+_EDGE, _PAGES = 2, 3  # lines at the head and foot of a page, and pages that have them, at least
+_DIGITS = re.compile(r"\d+")
+_DOT = 0.15, 0.7  # sizes of a sign that a drawn bullet is high
+_ROUND = 0.8, 1.25  # times its height that it is wide
+_AWAY = 2.5  # sizes of a sign between a drawn bullet and its item, at most
 _SENTENCE = ".。,;"  # what a heading does not end in
 _MARK = re.compile(r"[\d,;\s\u2013-]{1,40}")
 _HYPHENS = "\x02\ufffe"  # PDFium's, for the one that a line ends in; it takes the next line for the same
@@ -61,7 +67,7 @@ def markdown_of(body: bytes) -> str:
         document = pypdfium2.PdfDocument(io.BytesIO(body))
     except pypdfium2.PdfiumError as error:
         raise Unreadable(f"a PDF that does not open: {error}") from None
-    lines: list[_Line] = []
+    pages: list[list[_Line]] = []
     with document:
         left = _MOST
         for index in range(len(document)):
@@ -69,11 +75,34 @@ def markdown_of(body: bytes) -> str:
                 found = list(_lines(document[index], document, left))
             except pypdfium2.PdfiumError:
                 continue  # one broken page of many
-            lines += found
+            pages.append(found)
             left -= sum(map(len, found))
+    lines = _without_edges(pages)
     if not lines:  # scanned: what it says is not known
         raise Unreadable("no text in it")
     return "\n\n".join(_with_notes(list(_blocks(lines))))
+
+
+def _without_edges(pages: Sequence[Sequence[_Line]]) -> list[_Line]:
+    """The lines of all pages but what most of them have at the same place at their edges, save its numbers."""
+    outer = []
+    for lines in pages:
+        feet = sorted({round(_foot(line)) for line in lines})
+        edges = {*feet[:_EDGE], *feet[-_EDGE:]}
+        named = [(round(_foot(line)), _size(line), _DIGITS.sub("0", _text(line))) for line in lines]
+        outer.append([name if name[0] in edges else None for name in named])
+    often = Counter(name for names in outer for name in {*names} - {None})
+    most = max(_PAGES, len(pages) // 2 + 1)
+    return [
+        line
+        for lines, names in zip(pages, outer, strict=True)
+        for line, name in zip(lines, names, strict=True)
+        if often[name] < most
+    ]
+
+
+def _text(line: _Line) -> str:
+    return "".join(sign.text for sign in line)
 
 
 _NOTE = re.compile(r"(\d{1,3})[.)]\s+")
@@ -106,24 +135,61 @@ def _lines(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument, most: int) 
     """The lines of a page that show something, without blanks at their ends."""
     text = page.get_textpage()
     areas = list(itertools.islice(_areas(page, document), _LINKS))
-    box, line = raw.FS_RECTF(), _Line()
+    bullets = sorted(itertools.islice(_bullets(page), _LINKS))
+    box, line, is_over = raw.FS_RECTF(), _Line(), False
     for index in range(min(text.count_chars(), most)):
         sign = chr(raw.FPDFText_GetUnicode(text, index))
         if sign in "\r\n":
-            if sign == "\n" and _is_shown(line):
-                yield _linked(line, areas)
-                line = []
+            is_over = is_over or sign == "\n"
             continue
         if sign == "\0" or not raw.FPDFText_GetLooseCharBox(text, index, box):
             continue
         size = raw.FPDFText_GetFontSize(text, index)
         weight = raw.FPDFText_GetFontWeight(text, index)
-        line.append(_Sign(sign, box.left, box.right, box.bottom, box.top, size, weight >= 600))
-        if sign in _HYPHENS and _is_shown(line):
-            yield _linked(line, areas)
-            line = []
+        one = _Sign(sign, box.left, box.right, box.bottom, box.top, size, weight >= 600)
+        if is_over and not sign.isspace():
+            if _is_shown(line) and not _follows(line, one):
+                yield _bulleted(_linked(line, areas), bullets)
+                line = []
+            is_over = False
+        line.append(one)
+        is_over = is_over or sign in _HYPHENS
     if _is_shown(line):
-        yield _linked(line, areas)
+        yield _bulleted(_linked(line, areas), bullets)
+
+
+def _follows(line: _Line, sign: _Sign) -> bool:
+    """Whether a sign stands right of `line`, one of both raised: PDFium takes some marks for lines."""
+    last = next(one for one in reversed(line) if not one.text.isspace())
+    low, high = sorted((last, sign), key=lambda one: one.foot)
+    is_raised = high.size < _SMALLER * low.size and low.foot < high.foot < low.top
+    return is_raised and -_RAISED * low.size <= sign.left - last.right <= _GAP * low.size
+
+
+_Bullet = tuple[float, float, float]
+
+
+def _bullets(page: pypdfium2.PdfPage) -> Iterator[_Bullet]:
+    """The middle, right edge and height of every drawing that is about as wide as it is high."""
+    left, foot, right, top = (ctypes.c_float() for _ in range(4))
+    for drawing in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=1):
+        if not raw.FPDFPageObj_GetBounds(drawing, left, foot, right, top):
+            continue
+        wide, high = right.value - left.value, top.value - foot.value
+        if high > 0 and _ROUND[0] <= wide / high <= _ROUND[1]:
+            yield (foot.value + top.value) / 2, right.value, high
+
+
+def _bulleted(line: _Line, bullets: Sequence[_Bullet]) -> _Line:
+    """`line` with a bullet in front, if one of those in order is drawn there."""
+    first = line[0]
+    place = bisect(bullets, (first.foot,))
+    for middle, right, high in bullets[place : place + _LINKS_OF_A_LINE]:
+        is_beside = middle < first.top and 0 <= first.left - right <= _AWAY * first.size
+        if is_beside and _DOT[0] * first.size <= high <= _DOT[1] * first.size:
+            signs = (msgspec.structs.replace(first, text=text, url="") for text in "\u2022 ")
+            return [*signs, *line]
+    return line
 
 
 def _is_shown(line: _Line) -> bool:
@@ -260,11 +326,8 @@ def _joined(paragraph: str, words: str) -> str:
         if same and shown.startswith("[") and "](<" not in shown:
             begun = paragraph[paragraph.rfind("[", 0, link) + 1 : link]
             is_address = begun + shown[1:] in same
-            return (
-                (paragraph[:link] + shown[1:] if is_address else _joined(paragraph[:link], shown[1:]))
-                + same
-                + rest
-            )
+            text = paragraph[:link] + shown[1:] if is_address else _joined(paragraph[:link], shown[1:])
+            return text + same + rest
     last = paragraph.rsplit(maxsplit=1)[-1]
     is_address = "://" in last
     if last[-1] in _HYPHENS:
