@@ -176,7 +176,7 @@ def _begun_by(anchor: "Tag") -> "Tag | None":
 
 def _drop_label(back: "Tag", label: str) -> None:
     """Remove the way back that is a note's own label, with its brackets and the full stop after it."""
-    from bs4 import NavigableString
+    from bs4.element import NavigableString
 
     while (around := back.parent) is not None and len(around.contents) <= len("[1]"):
         if around.get_text().strip() not in (label, f"[{label}]"):
