@@ -237,6 +237,52 @@ def test_fields_name_any_columns(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert not dataset.rejected and found(dataset) == EVERY and not caplog.records
 
 
+def test_fields_name_what_stands_inside_a_column(tmp_path: Path) -> None:
+    rows = [
+        {
+            "task": {"id": row["task_id"]},
+            "config": {"model.name": row["system"]},
+            "out": {"all": {"text": row["text"]}},
+        }
+        for row in ROWS
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    fields = {"task_id": "task.id", "text": "out.all.text", "system": "config.model.name"}
+    dataset = read(tmp_path, Given("r.jsonl", fields=fields))
+    assert not dataset.rejected and found(dataset) == EVERY
+    with pytest.raises(FormatError, match=r"no column 'out\.text'"):
+        read(tmp_path, Given("r.jsonl", fields=fields | {"text": "out.text"}))
+
+
+@pytest.mark.parametrize("name", ["messages", "conversation"])
+@pytest.mark.parametrize("shape", ["role", "from", "blocks"])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_last_words_of_a_conversation_are_the_report(
+    name: str, shape: str, is_named: bool, tmp_path: Path
+) -> None:
+    def said(who: str, text: str) -> Row:
+        if shape == "from":
+            return {"from": {"assistant": "gpt", "user": "human"}[who], "value": text}
+        return {"role": who, "content": text if shape == "role" else [{"type": "text", "text": text}]}
+
+    rows = [
+        {
+            "task_id": row["task_id"],
+            "system": row["system"],
+            name: [
+                said("user", "Go on."),
+                said("assistant", "A draft."),
+                said("assistant", row["text"]),
+                said("user", "So."),
+            ],
+        }
+        for row in ROWS
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    dataset = read(tmp_path, Given("r.jsonl", fields={"text": name} if is_named else {}))
+    assert not dataset.rejected and found(dataset) == EVERY
+
+
 def test_what_was_taken_for_what_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "o").mkdir()
     for number, row in enumerate(ROWS):

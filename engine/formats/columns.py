@@ -150,12 +150,13 @@ class Columns(Generic[K]):
     def _given(self, row: Raws) -> str:
         """Put the columns that `fields:` names under the layout's names; the system, where the layout has none."""
         columns = self._file.fields
+        found = {field: _at(row, column) for field, column in columns.items()}
         for field, column in columns.items():
-            if column not in row:
+            if found[field] is None:
                 raise ValueError(f"no column {column!r} (fields: {field}); {nearest(column, row)}")
             if field not in self._columns and field != "system":
                 raise ValueError(f"fields: {field}: this format does not read it; leave it out")
-        values = {self._columns.get(field, ""): row[column] for field, column in columns.items()}
+        values = {self._columns.get(field, ""): raw for field, raw in found.items() if raw is not None}
         for column in columns.values():
             row.pop(column, None)
         system = values.pop("", None)
@@ -279,6 +280,17 @@ def renamed(record: Record, others: Mapping[str, Sequence[str]], taken: dict[str
     if (number := _NUMBER.fullmatch(row.get("id", b""))) and not -(1 << 63) <= float(number[0]) < 1 << 63:
         raise ValueError("'id' has more digits than a number may have; write it in quotes")
     return msgspec.json.encode(row)
+
+
+def _at(row: Raws, column: str) -> msgspec.Raw | None:
+    """The value of a column, or of a field inside one: "output.report"; None if there is none."""
+    if column in row or "." not in column:
+        return row.get(column)
+    outer, _, inner = column.partition(".")
+    held = row.get(outer)
+    if held is None or bytes(held).lstrip()[:1] != b"{":
+        return None
+    return _at(msgspec.json.decode(held, type=Raws), inner)
 
 
 def _raw(value: object) -> msgspec.Raw:

@@ -1,7 +1,8 @@
 """A report as a model's server answered it, and the citations that it hands over apart from the text.
 
 Known by their structure: answers of OpenAI's Responses and Chat Completions, Anthropic's Messages and Gemini's
-`generateContent` (its grounding metadata among them), whole or as a field of a row; and lists of sources beside a text,
+`generateContent` (its grounding metadata among them), whole or as a field of a row; conversations, whose last words of
+the model are the report; and lists of sources beside a text,
 as URLs or as objects (`url_citation` annotations, Perplexity's `citations` and `search_results`, NotebookLM's
 `references`).
 """
@@ -56,6 +57,8 @@ def hand_over(row: Raws, text: str, citations: str, others: tuple[str, ...]) -> 
                 row[citations] = _raw(handed[:MAX_HANDED])
                 return
             break
+    if not any(_is_text(row.get(name)) for name in (text, *others)):
+        _take_conversation(row, text)
     said = next((msgspec.json.decode(row[name]) for name in (text, *others) if _is_text(row.get(name))), "")
     for name in (citations, *_LISTS):
         if (raw := row.get(name)) is None or bytes(raw).lstrip()[:1] != b"[":
@@ -68,6 +71,19 @@ def hand_over(row: Raws, text: str, citations: str, others: tuple[str, ...]) -> 
             return
     if citations in row and bytes(row[citations]).lstrip()[:1] == b"[":
         del row[citations]  # a list without an address
+
+
+_CONVERSATIONS = ("messages", "conversation", "conversations")
+_MODELS = ("assistant", "model", "ai", "gpt")
+
+
+def _take_conversation(row: Raws, text: str) -> None:
+    """Put what the model said last in the conversation of a row that has no text under the name `text`."""
+    name = next((name for name in _CONVERSATIONS if bytes(row.get(name, b"")).lstrip()[:1] == b"["), "")
+    found = _answer(row, name) if name else None
+    if found is not None:
+        row[text] = _raw(found[0])
+        del row[name]
 
 
 _ANSWERS = ("output", "choices", "candidates", "content")
@@ -103,9 +119,16 @@ def _joined(parts: Iterator[tuple[str, list[_Found]]]) -> tuple[str, list[_Found
 
 
 def _of_output(items: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
-    """OpenAI's Responses: the last message, which is the report."""
-    messages = [one for one in items if isinstance(one, dict) and isinstance(one.get("content"), list)]
-    return _of_blocks(messages[-1]["content"]) if messages else iter(())
+    """OpenAI's Responses, or a conversation: the last message of the model, which is the report."""
+    for one in reversed(items):
+        content = one.get("content", one.get("value")) if isinstance(one, dict) else None
+        speaker = one.get("role") or one.get("from") if isinstance(one, dict) else ""
+        if isinstance(content, list) and speaker in (None, *_MODELS):
+            yield from _of_blocks(content)
+            return
+        if isinstance(content, str) and content.strip() and speaker in _MODELS:
+            yield content, list(_listed(one.get("annotations"), content))
+            return
 
 
 def _of_choices(choices: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
