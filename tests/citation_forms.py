@@ -360,6 +360,9 @@ BESIDE = {
     "heading of a table that is a source": _blocks(
         "### Source:< [A work]({url})>\n\n| Place | Finding |\n|---|---|\n| River | {said} |\n"
     ),
+    "reference marks of Japanese": (
+        _marked("※1", "※2", "※3", space="") + _listed("※1", "※2", "※3", "## 出典")
+    ),
     "notes below a table with letters": (
         "# The river\n\n| Finding |\n|---|\n| The mill grinds oats<sup>a</sup> |\n"
         "| Barges carry ninety tonnes<sup>b, c</sup> |\n| No bridge crosses the river |\n\n"

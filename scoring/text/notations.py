@@ -54,18 +54,18 @@ _RST = re.compile(
 )
 
 # Numbers in signs that stand for other things too: these are marks where each of them is the number of an entry.
-_NUMBERED = re.compile(r"[{<#^]\d")
+_NUMBERED = re.compile(r"[{<#^※]\d")
 _LIST = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,20}+"
 _SIGNED = re.compile(
     rf"(?<![\w\\^_$&/}}#])(?:(?P<brace>(?:\{{{_LIST}\}}){{1,9}}+)|<(?P<angle>{_LIST})>"
     r"|\[\#(?P<square>\d{1,3}(?:\s?[,;]\s?\#?\d{1,3}){0,20}+)\]|\[?\#(?P<sign>\d{1,3})(?![\w\]]))"
-    r"|(?:(?<=[^\W\d_]{3})|(?<=[.!?,)”\"*]))\^(?P<caret>\d{1,3})(?![\w^\]])"
+    r"|※(?P<kome>\d{1,3})|(?:(?<=[^\W\d_]{3})|(?<=[.!?,)”\"*]))\^(?P<caret>\d{1,3})(?![\w^\]])"
 )
 _LINK_LINE = re.compile(r"^\[{1,2}(\d{1,3})\]{1,2}\((https?://[^\s()<>]{1,2000})\)[ \t]{0,4}$", re.MULTILINE)
 _BARE_MARK = re.compile(r"\[(\d{1,3})\](?!\]?\()")
 _SQUARE = str.maketrans("{}", "[]")
 _ENTRY = re.compile(
-    r"^[ \t>*+-]{0,8}+(?:\*\*)?+(?:(?P<sign>\[?#)|[{<\[(^]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
+    r"^[ \t>*+-]{0,8}+(?:\*\*)?+(?:(?P<sign>\[?#)|[{<\[(^※]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
     re.MULTILINE,
 )
 

@@ -90,7 +90,9 @@ _NAMED = re.compile(
 _TITLE = re.compile(r"\[[^\[\]]*\]")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _TWO_WORDS = re.compile(r"[\W_]*+(?>[^\W\d_]+|\d+)[\W_]*+[^\W_]")
-_IDEOGRAPH = re.compile(r"[一-鿿]")
+_IDEOGRAPHS = re.compile(
+    r"(?:[^一-鿿]*+[一-鿿]){4}|(?:[^ぁ-ヿ一-鿿]*+[ぁ-ヿ一-鿿]){6}"
+)  # as many as say something
 _MANY_WORDS = re.compile(r"(?:[\W_]*+(?>[^\W\d_㐀-鿿]+|\d+|[㐀-鿿]{2})){5}")
 
 
@@ -143,7 +145,7 @@ class Marked:
     def states_something(self) -> bool:
         """Whether more than marks, titles of links and a word such as "Source" is left."""
         left = _unnamed(_TITLE.sub("", self.fact))
-        return _TWO_WORDS.match(left) is not None or len(_IDEOGRAPH.findall(left)) >= 4
+        return _TWO_WORDS.match(left) is not None or _IDEOGRAPHS.match(left) is not None
 
     @property
     def states_a_name(self) -> bool:
