@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from adjudge.engine.formats.documents import DocumentError
 from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.report_documents import read_report
+from adjudge.scoring.text.citations import parse
 from tests.word_files import add_link
 
 MARKDOWN = """# Bridges
@@ -160,6 +161,21 @@ def test_cells_keep_their_links(tmp_path: Path) -> None:
 def test_raised_numbers_stay_raised(tmp_path: Path) -> None:
     html = "<p>It spans 312 metres<sup>1, 2</sup> and was the 4<sup>th</sup>.</p>"
     assert read(tmp_path, "r.html", html.encode()) == "It spans 312 metres<sup>1, 2</sup> and was the 4th."
+
+
+def test_notes_at_the_foot_of_a_table_are_their_cells_own(tmp_path: Path) -> None:
+    cells = ("The mill grinds.<sup>a</sup>", "Barges load ninety.<sup>b</sup>", "No bridge crosses.")
+    rows = "".join(f"<tr><td>{cell}</td></tr>" for cell in cells)
+    notes = "".join(
+        f'<tr><td><sup>{sign}</sup> A work, <a href="https://a.example/{sign}">here</a></td></tr>'
+        for sign in "ab"
+    )
+    page = f"<table><tr><th>Finding</th></tr>{rows}<tfoot>{notes}</tfoot></table>"
+    text = read(tmp_path, "r.html", page.encode())
+    assert [(one.fact, one.url) for one in parse(text).triplets] == [
+        ("Finding: The mill grinds.", "https://a.example/a"),
+        ("Finding: Barges load ninety.", "https://a.example/b"),
+    ]
 
 
 def test_first_row_of_a_table_is_its_header(tmp_path: Path) -> None:

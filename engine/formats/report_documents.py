@@ -27,7 +27,8 @@ __all__ = ["read_report"]
 
 _UNSEEN = ("script", "style", "noscript", "template", "head", "img", "svg", "iframe")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-_RAISED = re.compile(r"\s{0,3}\d{1,4}(?:\s{0,3},\s{0,3}\d{1,4}){0,20}\s{0,3}")
+_SIGN = r"\s{0,3}(?:\d{1,4}|[a-z]|[†‡§¶]{1,2})"  # of a note
+_RAISED = re.compile(rf"{_SIGN}(?:\s{{0,3}},{_SIGN}){{0,20}}\s{{0,3}}")
 _BACK = frozenset("↩↑^⏎\ufe0e\ufe0f \n")
 _STYLES = """
 p[style-name='Title'] => h1:fresh

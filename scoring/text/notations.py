@@ -83,7 +83,7 @@ _WAY_BACK = re.compile(
 _SPAN = re.compile(r"(?<!\])\[(\d{1,3})\] ?[–—-] ?\[(\d{1,3})\](?![\[(:])")
 # Letters and signs as notes are marked by below a table, where a line with an address begins with the same.
 _NOTE = re.compile(
-    r"^[ \t>]{0,4}(?:<sup>(?P<raised>[a-z]|[†‡§¶]{1,2})</sup>|(?P<sign>[†‡§¶]{1,2}))(?=[^\n]{0,400}?://)",
+    r"^[ \t>]{0,4}(?:\|[ \t]{0,4})?(?:<sup>(?P<raised>[a-z]|[†‡§¶]{1,2})</sup>|(?P<sign>[†‡§¶]{1,2}))(?=[^\n]{0,400}?://)",
     re.MULTILINE,
 )
 _NOTED = re.compile(
