@@ -369,16 +369,13 @@ BESIDE = {
         f"<sup>a</sup> Mill register, {MILL}  \n<sup>b</sup> {BARGES}  \n<sup>c</sup> {WEIGHTS}\n"
     ),
     "notes below a table with daggers": (
-        "# The river\n\n| Finding |\n|---|\n| The mill grinds oats† |\n| Barges carry ninety tonnes‡ § |\n"
+        "# The river\n\n| Finding |\n|---|\n| The mill grinds oats† |\n| Barges carry ninety tonnes‡§ |\n"
         f"| No bridge crosses the river |\n\n† Source: {MILL}\n\n‡ Source: {BARGES}\n\n§ Source: {WEIGHTS}\n"
     ),
-    "column of links under another name": _blocks(
-        "| Place | Finding | Evidence |\n|---|---|---|\n| River | {said} all through the year |< [A work]({url})> |\n"
-    ).replace(" all through the year", ""),
     "quotations with their authors": (
-        f"# The river\n\n> The mill grinds oats.\n> — *A miller, [Mill register]({MILL})*\n\n"
+        f"# The river\n\n> The mill grinds oats.\n> — *A miller, [A work]({MILL})*\n\n"
         "> Barges carry ninety tonnes.\n>\n> — Two bargees, "
-        f"[Barge ledger]({BARGES}), [Book of weights]({WEIGHTS})\n\nNo bridge crosses the river.\n"
+        f"[A work]({BARGES}), [A work]({WEIGHTS})\n\nNo bridge crosses the river.\n"
     ),
     "inline notes": (
         f"# The river\n\nThe mill grinds oats.^[Mill register, {MILL}] Barges carry ninety tonnes."

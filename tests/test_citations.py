@@ -348,6 +348,18 @@ def test_mark_is_read_with_what_stands_around_its_number(mark: str, numbers: lis
     assert [number for _, number, _ in found] == numbers
 
 
+def test_column_of_links_cites_the_row_under_any_name() -> None:
+    text = (
+        "| Town | Finding | Evidence |\n|---|---|---|\n"
+        "| one | Brackwell cut its pumping costs by 31 percent | [A study](https://a.example/1) |\n"
+        "| two | 12 | [14 EUR](https://a.example/2) |\n"
+    )
+    assert [fact for fact, _, _ in triplets(text)] == [
+        "Town: one; Finding: Brackwell cut its pumping costs by 31 percent",
+        "two, Evidence: [14 EUR]",
+    ]
+
+
 def test_numbers_without_brackets_are_marks_in_japanese() -> None:
     text = "貯水池は水を蓄える 5。赤石町は費用を減らした 6。緑丘には井戸がない。\n\n#### 引用文献\n\n"
     text += "5. A https://a.example/5\n6. B https://a.example/6\n"

@@ -110,7 +110,7 @@ def in_markdown(text: str) -> str:
     if "](http" in text:
         text = _with_link_lines(text)
     if "^[" in text:
-        text = _INLINE_NOTE.sub(r"<\g<url>>", text)
+        text = _INLINE_NOTE.sub(r" (\g<url>)", text)
     if ":::" in text or "{#" in text or "{." in text:
         text = _DIVISION.sub("", text)
     if "](#" in text:
@@ -128,6 +128,8 @@ def _with_notes(text: str) -> str:
 
     def foot(found: re.Match[str]) -> str:
         named = [one.strip() for one in (found["raised"] or found["sign"]).split(",")]
+        if found["sign"] and found["sign"] not in signs:
+            named = list(found["sign"])
         return "".join(map(_footnote, named)) if signs.issuperset(named) else found[0]
 
     text = _NOTE.sub(lambda found: f"\n{_footnote(found['raised'] or found['sign'])}: ", text)
