@@ -7,6 +7,7 @@ before a run relies on it: the smallest question, and what its reply shows about
 
 import re
 from collections.abc import Iterable
+from html import escape
 from typing import Annotated, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -138,9 +139,11 @@ class Redaction:
 
 
 def _spellings(secret: str) -> str:
-    """A pattern of `secret` as it is, behind backslashes, and in the escapes of JSON and of URLs."""
+    """A pattern of `secret` as it is, behind backslashes, and in the escapes of JSON, of URLs and of HTML."""
     return "".join(
-        rf"(?:\\{{0,3}}{re.escape(char)}|\\{{1,3}}u{ord(char):04x}|%{ord(char):02x})" for char in secret
+        rf"(?:\\{{0,3}}{re.escape(char)}|\\{{1,3}}u{ord(char):04x}|%{ord(char):02x}"
+        rf"|&#0{{0,3}}{ord(char)};|&#x0{{0,3}}{ord(char):x};|{re.escape(escape(char))})"
+        for char in secret
     )
 
 

@@ -127,6 +127,27 @@ def test_missing_configuration_or_run_gives_one_line(tmp_path, capsys):
         assert code == 2 and "none" in one_line(error)
 
 
+def test_tilde_in_a_configuration_is_the_home_folder(tmp_path, monkeypatch, capsys):
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    config = world(tmp_path / "here", store="~/kept/store", out="~/kept/run")
+    code, _, error = run(capsys, "evaluate", config)
+    assert code == 0 and not error.startswith("adjudge: error"), error
+    assert (home / "kept" / "run" / "run.json").is_file() and (home / "kept" / "store").is_dir()
+    assert not (tmp_path / "here" / "~").exists()
+
+
+def test_terminal_of_few_characters_shows_escapes(tmp_path):
+    (tmp_path / "zaunkönig.md").write_text(
+        "# R\n\nDer Zaunkönig singt [1].\n\n## Quellen\n\n[1] https://a.example/1\n"
+    )
+    done = subprocess.run(
+        [*ADJUDGE, "citations", "zaunkönig.md"],
+        cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0 and "zaunk\\xf6nig" in done.stdout and not done.stderr, done.stderr
+
+
 def test_interrupt_during_import_exits_quietly():
     script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["adjudge"]
     code = f"""

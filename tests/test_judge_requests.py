@@ -181,6 +181,10 @@ def test_changed_requests_are_other_questions():
             "headers: the value of X-Title belongs into the environment",
         ),
         (
+            {"headers": {"X-Auth": "house-9921"}},
+            "headers: the value of X-Auth belongs into the environment",
+        ),
+        (
             {"headers": {"Host": "other.example"}},
             "judge: headers: Host: every request has its own; leave it out",
         ),

@@ -615,6 +615,13 @@ def test_cut_text_ends_with_no_part_of_a_key(before: int, times: int, escaped: b
     assert len(found) <= 40
 
 
+@pytest.mark.parametrize(
+    "said", ["kq7&amp;Tr33&lt;h-1", "kq7&#38;Tr33&#x3c;h-1", "kq7%26Tr33%3Ch-1", "kq7&Tr33<h-1"]
+)
+def test_key_is_struck_in_every_spelling(said: str) -> None:
+    assert Redaction("kq7&Tr33<h-1")(f"<pre>{said}</pre>") == "<pre>***</pre>"
+
+
 async def test_key_in_a_good_reply_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-very-secret")
     async with MockOpenAI(fault=replying(lambda: mock_openai.completion("I got sk-very-secret."))) as mock:

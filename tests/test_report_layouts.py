@@ -237,6 +237,15 @@ def test_fields_name_any_columns(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert not dataset.rejected and found(dataset) == EVERY and not caplog.records
 
 
+@pytest.mark.parametrize("pattern", ["*.csv", "r[12].csv", "r[[]1].csv", "r[1].csv", "."])
+def test_signs_of_patterns_in_names_are_names(pattern: str, tmp_path: Path) -> None:
+    folder = tmp_path / "my [draft] #1 (50%) é"
+    folder.mkdir()
+    (folder / ("r1.csv" if pattern == "r[12].csv" else "r[1].csv")).write_bytes(csv_of(ROWS))
+    dataset = read(tmp_path, str(folder / pattern))
+    assert not dataset.rejected and found(dataset) == EVERY
+
+
 def test_fields_name_what_stands_inside_a_column(tmp_path: Path) -> None:
     rows = [
         {

@@ -1,6 +1,7 @@
 """The command line: one call per command, results on stdout, everything else on stderr, and an exit code."""
 
 import errno
+import io
 import logging
 import os
 import resource
@@ -28,6 +29,9 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
     sys.excepthook = _unexpected
+    for stream in (sys.stdout, sys.stderr):  # a terminal of few characters shows the others as escapes
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(arguments)
         sys.stdout.flush()

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adjudge.engine.config.redaction import hidden
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.assembly import prompts_of
@@ -91,7 +92,7 @@ class RunFolder:
             if self._before is not None and not self._made:
                 write_whole(self.out / "run.json", self._before)
                 return
-            why = str(error) if isinstance(error, Exception) and str(error) else "interrupted"
+            why = hidden(str(error)) if isinstance(error, Exception) and str(error) else "interrupted"
             self._write(
                 msgspec.structs.replace(
                     self.record, state="stopped", why=why, ended=time.time(), cost=self._reading().cost

@@ -41,7 +41,7 @@ _SECRET_FIELD = (
 _CREDENTIAL = re.compile(
     r"(?:.*_)?(?:(?:api|access|secret|private|account|subscription|auth|encryption|signing|master|shared|client"
     r"|service|function|ocp_apim_subscription)_?key(?:_id)?|secret|password|passwd|pwd|passphrase|credentials?"
-    r"|authorization|bearer|connection_string|cookie)|key|auth|signature"
+    r"|authorization|bearer|connection_string|cookie)|key|(?:.*_)?auth|signature"
     r"|(?:.*_)?(?:api|auth|access|session|security|bearer|refresh|secret|hf|github|gitlab|id|x)_?token|token"
 )
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

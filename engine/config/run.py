@@ -166,7 +166,7 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     def from_folder(value: object) -> object:
         elsewhere = not isinstance(value, str) or "://" in value or value.startswith("hf:")
-        return value if elsewhere else str(folder / str(value))
+        return value if elsewhere else str(folder / os.path.expanduser(str(value)))  # noqa: PTH111 - it never raises
 
     def with_files(found: Any) -> Any:
         match found:

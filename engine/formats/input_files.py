@@ -193,7 +193,7 @@ def matched(given: Given) -> list[InputFile]:
 
     Raises FormatError for a pattern that nothing matches, and where nothing in a folder or archive can be read.
     """
-    found = glob.glob(given.path, recursive=True)  # noqa: PTH207 - patterns may be absolute
+    found = _named(Path(given.path))
     if not found:
         raise FormatError(f"reports: {given.path} matches no file; correct the path or pattern")
     files = [one for path in sorted(found, key=by_number) for one in _inside(Path(path), given.fields)]
@@ -203,6 +203,15 @@ def matched(given: Given) -> list[InputFile]:
     if len(files) > MAX_FILES:
         raise FormatError(f"reports: {given.path} has more than {MAX_FILES:,} files; name fewer")
     return files
+
+
+def _named(path: Path) -> list[str]:
+    """What `path` names: itself, or what it matches as a pattern behind the folders that are there."""
+    if path.exists():
+        return [str(path)]
+    base = next((one for one in path.parents if one.exists()), Path())
+    found = glob.glob(str(path.relative_to(base)), root_dir=base, recursive=True)  # noqa: PTH207 - links are followed
+    return [str(base / one) for one in found]
 
 
 def by_number(name: str) -> list[tuple[int, int, str]]:
