@@ -206,12 +206,11 @@ def matched(given: Given) -> list[InputFile]:
 
 
 def _named(path: Path) -> list[str]:
-    """What `path` names: itself, or what it matches as a pattern behind the folders that are there."""
-    if path.exists():
-        return [str(path)]
+    """What `path` matches as a pattern, behind the folders that are there; itself, if as a pattern it is another's."""
     base = next((one for one in path.parents if one.exists()), Path())
     found = glob.glob(str(path.relative_to(base)), root_dir=base, recursive=True)  # noqa: PTH207 - links are followed
-    return [str(base / one) for one in found]
+    matching = [str(base / one) for one in found]
+    return [str(path)] if path.exists() and str(path) not in matching else matching
 
 
 def by_number(name: str) -> list[tuple[int, int, str]]:
