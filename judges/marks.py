@@ -1,5 +1,7 @@
 """How families of models mark their thoughts and their answers, in words and in tokens of their templates."""
 
+ASSISTANT = frozenset({"assistant", "model", "ai", "bot", "chatbot", "gpt", "chatgpt"})
+"""What the model is called among those who speak."""
 THOUGHT_TAGS = (
     "think",
     "thinking",

@@ -491,7 +491,7 @@ def _is_too_long(received: Received) -> bool:
     return received.status == 500 and _CONTEXT.search(received.said) is not None
 
 
-def _is_said(received: Received) -> bool:
+def _would_fail_again(received: Received) -> bool:
     """Whether a failure names what would fail again: the format or the length."""
     return is_about_format(received.status, received.said) or _is_too_long(received)
 
@@ -669,7 +669,7 @@ class OpenAIJudge:
         """The reply to a request for `budget` tokens, or for those that its refusal leaves; and the form asked in."""
         constrained = form.constrained and self._requests.constrains  # others may change it meanwhile
         body = self._requests.body(question, form, seed, budget, constrained)
-        received = await self._server.send(body, is_final=_is_said if constrained else _is_too_long)
+        received = await self._server.send(body, is_final=_would_fail_again if constrained else _is_too_long)
         if received.status in (400, 422) and _DRAW.search(received.said):
             received = await self._server.send(body)
         here, anywhere = room_in(received, budget, body) if self._requests.limits_tokens else (None, None)

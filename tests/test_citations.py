@@ -348,6 +348,11 @@ def test_mark_is_read_with_what_stands_around_its_number(mark: str, numbers: lis
     assert [number for _, number, _ in found] == numbers
 
 
+def test_line_that_begins_with_a_sign_of_no_mark_is_stated() -> None:
+    text = "§ 823 BGB regelt den Schadensersatz ([Gesetz](https://a.example/823)).\n\nDas gilt nach § 249 auch sonst.\n"
+    assert [(fact[:9], url) for fact, _, url in triplets(text)] == [("§ 823 BGB", "https://a.example/823")]
+
+
 def test_column_of_links_cites_the_row_under_any_name() -> None:
     text = (
         "| Town | Finding | Evidence |\n|---|---|---|\n"

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from adjudge.engine.formats.records import Raws
+from adjudge.judges.marks import ASSISTANT
 
 __all__ = ["MAX_HANDED", "hand_over", "index_of_storm", "may_hand_over"]
 
@@ -74,7 +75,6 @@ def hand_over(row: Raws, text: str, citations: str, others: tuple[str, ...]) -> 
 
 
 _CONVERSATIONS = ("messages", "conversation", "conversations")
-_MODELS = ("assistant", "model", "ai", "gpt")
 
 
 def _take_conversation(row: Raws, text: str) -> None:
@@ -123,10 +123,10 @@ def _of_output(items: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
     for one in reversed(items):
         content = one.get("content", one.get("value")) if isinstance(one, dict) else None
         speaker = one.get("role") or one.get("from") if isinstance(one, dict) else ""
-        if isinstance(content, list) and speaker in (None, *_MODELS):
+        if isinstance(content, list) and speaker in (None, *ASSISTANT):
             yield from _of_blocks(content)
             return
-        if isinstance(content, str) and content.strip() and speaker in _MODELS:
+        if isinstance(content, str) and content.strip() and speaker in ASSISTANT:
             yield content, list(_listed(one.get("annotations"), content))
             return
 

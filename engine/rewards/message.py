@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from adjudge.judges.marks import ASSISTANT
+
 __all__ = [
-    "ASSISTANT",
     "FINISHING",
     "TOOLS",
     "Conversation",
@@ -21,7 +22,6 @@ __all__ = [
     "pages_in",
 ]
 
-ASSISTANT = frozenset({"assistant", "model", "ai", "bot", "chatbot", "gpt", "chatgpt"})
 TOOLS = frozenset({"tool", "function", "functions", "observation", "ipython", "environment", "tool_response"})
 FINISHING = (
     *("finish", "final_answer", "final_report", "finalize", "submit", "submit_answer", "submit_report"),

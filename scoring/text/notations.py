@@ -6,6 +6,7 @@ the text: repetitions are bounded.
 """
 
 import re
+from collections.abc import Set
 
 from adjudge.scoring.text.citation_marks import SMALL
 
@@ -121,19 +122,32 @@ def in_markdown(text: str) -> str:
 
 
 def _with_notes(text: str) -> str:
-    """`text` with the letters and signs that lead to a line with an address as footnotes."""
-    signs = {found["raised"] or found["sign"] for found in _NOTE.finditer(text)}
-    if not signs:
+    """`text` with the letters and signs that lead to a line with an address as footnotes.
+
+    A line that begins with a sign which is no mark anywhere is what it says: "§ 823 BGB".
+    """
+    begin = {found["raised"] or found["sign"] for found in _NOTE.finditer(text)}
+    if not begin:
         return text
+    marks = _NOTED.finditer(_NOTE.sub("", text))
+    signs = {sign for mark in marks for sign in _signs(mark, begin)} & begin
+
+    def note(found: re.Match[str]) -> str:
+        sign = found["raised"] or found["sign"]
+        return f"\n{_footnote(sign)}: " if sign in signs else found[0]
 
     def foot(found: re.Match[str]) -> str:
-        named = [one.strip() for one in (found["raised"] or found["sign"]).split(",")]
-        if found["sign"] and found["sign"] not in signs:
-            named = list(found["sign"])
+        named = _signs(found, signs)
         return "".join(map(_footnote, named)) if signs.issuperset(named) else found[0]
 
-    text = _NOTE.sub(lambda found: f"\n{_footnote(found['raised'] or found['sign'])}: ", text)
-    return _NOTED.sub(foot, text)
+    return _NOTED.sub(foot, _NOTE.sub(note, text))
+
+
+def _signs(mark: re.Match[str], known: Set[str]) -> list[str]:
+    """The signs of a mark: several with commas between, or two beside each other."""
+    if mark["raised"]:
+        return [one.strip() for one in mark["raised"].split(",")]
+    return [mark["sign"]] if mark["sign"] in known else list(mark["sign"])
 
 
 def _footnote(sign: str) -> str:
