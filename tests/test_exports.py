@@ -9,6 +9,8 @@ from pathlib import Path
 
 import duckdb
 import msgspec
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import SpaceCardData, parse_eval_result_entries
@@ -261,3 +263,13 @@ def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
 @given(st.text(), st.text())
 def test_two_names_have_two_places(one: str, other: str) -> None:
     assert (file_name(one) == file_name(other)) == (one == other)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "|"])
+def test_no_cell_of_the_scores_is_a_formula(start: str, tmp_path: Path) -> None:
+    name = f"{start}1+cmd|' /C calc'!A0"
+    folder = made_run(tmp_path / "run", [name, "a=b"], 3)
+    parquet, table, _ = export_run(folder, "scores", tmp_path / "out").files
+    read = pyarrow.csv.read_csv(table, parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True))
+    assert set(read["system"].to_pylist()) == {f"'{name}", "a=b"}
+    assert set(pq.read_table(parquet)["system"].to_pylist()) == {name, "a=b"}

@@ -55,6 +55,11 @@ def config(folder: Path, **changes: object) -> Path:
         ({"fetch": {"mode": "of"}}, "fetch.mode: 'of' is unknown; use 'live' or 'off' or 'snapshot'"),
         ({"fetch": "of"}, "fetch.mode: 'of' is unknown; use 'live' or 'off' or 'snapshot'"),
         ({"protocols": [{"name": "race", "variant": "pointwize"}]}, "'pointwise'"),
+        (
+            {"store": "criteria.yaml"},
+            "criteria.yaml is a file; name a folder, which is made where there is none",
+        ),
+        ({"store": "tasks.jsonl/x/y"}, "tasks.jsonl is a file; name a folder"),
         ({"reports": [{"system": "wren"}]}, "reports[0]: lacks path:, which must be given"),
         ({"samples": "two"}, "samples: must be a whole number, not a text"),
         ({"samples": 0}, "samples: must be a whole number of at least 1, not 0"),

@@ -19,8 +19,8 @@ from adjudge.engine.viewer.labelling import (
     LabelDesk,
     LabelFile,
     Sample,
+    cell,
     drawn,
-    plain_cell,
     sampled,
     write_sheet,
 )
@@ -178,9 +178,9 @@ def test_table_comes_back_as_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "|"])
 def test_cell_is_never_a_formula(start: str) -> None:
-    assert plain_cell(f"{start}HYPERLINK()") == f"'{start}HYPERLINK()"
-    assert len(plain_cell(start * 10**6)) < 32_767
-    assert "\0" not in plain_cell("a\0b")
+    assert cell(f"{start}HYPERLINK()") == f"'{start}HYPERLINK()"
+    assert len(cell(start * 10**6)) < 32_767
+    assert "\0" not in cell("a\0b")
 
 
 def test_run_without_verdicts_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

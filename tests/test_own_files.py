@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,18 @@ def test_own_files_are_written_again_until_somebody_changes_one(finished, tmp_pa
     code, _, error = run(capsys, *typed(words, finished, tmp_path))
     assert code == 2 and "holds something else" in one_line(error)
     assert (tmp_path / file).read_text() == "edited" and (tmp_path / "mine.txt").read_bytes() == FOREIGN
+
+
+@pytest.mark.parametrize("name", ["view", "label", "label csv", "show"])
+def test_run_that_was_moved_without_its_store_says_so(finished, tmp_path, capsys, name):
+    words = ["show", "RUN", "--task", "0", "--system", "0"] if name == "show" else WRITERS[name][0]
+    moved = shutil.copytree(finished, tmp_path / "elsewhere" / "run")
+    record = json.loads((moved / "run.json").read_text())
+    record["config"]["store"] = str(tmp_path / "elsewhere" / "store")
+    (moved / "run.json").write_text(json.dumps(record))
+    code, _, error = run(capsys, *typed(words, moved, tmp_path / "out"))
+    assert code == 2 and "which is not there; move a run with its store" in one_line(error)
+    assert run(capsys, *typed(WRITERS["export scores"][0], moved, tmp_path))[0] == 0
 
 
 def test_runs_own_leaderboard_is_evaluates_alone(finished, tmp_path, capsys):

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.store.scorecards import SCORE_TYPES
+from adjudge.engine.tables.spreadsheet import plain_texts
 
 
 def write_scores(scores: pa.Table, record: RunRecord, out: Path) -> Iterator[Path]:
@@ -28,7 +29,7 @@ def write_scores(scores: pa.Table, record: RunRecord, out: Path) -> Iterator[Pat
         scores = scores.append_column(name, pa.array(values, pa.string()))
     out.mkdir(parents=True, exist_ok=True)
     pq.write_table(scores, out / "scores.parquet")
-    pacsv.write_csv(scores, out / "scores.csv")
+    pacsv.write_csv(plain_texts(scores), out / "scores.csv")
     encoder = msgspec.json.Encoder()
     with (out / "scores.jsonl").open("wb") as lines:
         for batch in scores.to_batches(max_chunksize=10_000):

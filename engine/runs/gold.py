@@ -20,7 +20,8 @@ class LackingGold(msgspec.Struct, frozen=True):
     why: str
 
     def __str__(self) -> str:
-        whose = "no task has" if self.lacking == self.tasks else f"{plural(self.lacking, 'task')} lack"
+        lack = "lacks" if self.lacking == 1 else "lack"
+        whose = "no task has" if self.lacking == self.tasks else f"{plural(self.lacking, 'task')} {lack}"
         return f"{self.protocol}: {whose} the gold it needs, and will be unscored: {self.why}"
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.items import Item, label_readers, labelled_cards
 from adjudge.engine.runs.record import RunRecord
@@ -69,8 +70,13 @@ class Run:
 
     @cached_property
     def place(self) -> Place:
-        """The run's store."""
-        return Place.of(self.config.store)
+        """The run's store. Raises UsageError where a finished run was moved without it."""
+        place = Place.of(self.config.store)
+        if self.record.due is None and place.is_local and not place.is_folder():
+            raise UsageError(
+                f"store: {self.folder} has its evidence in {place.uri}, which is not there; move a run with its store"
+            )
+        return place
 
     @cached_property
     def scores(self) -> pa.Table:

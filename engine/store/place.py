@@ -130,7 +130,10 @@ class Place(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, uri: str) -> "Place":
-        """The place that `uri` names: a local path, or scheme://... . Raises StoreError if it is unusable."""
+        """The place that `uri` names: a local path, or scheme://... .
+
+        Raises UsageError for an address with credentials and a path through a file, StoreError if it is unusable.
+        """
         if (found := credentials(uri)) is not None:
             raise UsageError(
                 f"store: the address contains {found}; remove it and set it in the environment "
@@ -141,8 +144,11 @@ class Place(msgspec.Struct, frozen=True):
                 filesystem, path = fs.FileSystem.from_uri(uri)
             else:
                 filesystem, path = fs.LocalFileSystem(), str(Path(uri).absolute())
+            file = _file_on(path) if isinstance(filesystem, fs.LocalFileSystem) else None
         except (pa.ArrowException, OSError, ValueError) as error:
             raise StoreError(f"{uri}: not a usable store: {error}") from error
+        if file is not None:
+            raise UsageError(f"store: {file} is a file; name a folder, which is made where there is none")
         return cls(uri, filesystem, path)
 
     def __truediv__(self, name: str) -> "Place":
@@ -234,6 +240,13 @@ class Place(msgspec.Struct, frozen=True):
             return
         except OSError as error:
             raise StoreError(f"{self.uri}/{name}: cannot be deleted: {_why(error)}") from error
+
+
+def _file_on(path: str) -> Path | None:
+    """The file that stands where `path` has a folder, if there is one."""
+    ways = (Path(path), *Path(path).parents)
+    there = next((way for way in ways if way.exists()), None)
+    return there if there is not None and not there.is_dir() else None
 
 
 def _why(error: Exception) -> str:

@@ -17,6 +17,7 @@ from adjudge.engine.errors import UsageError, unwritable
 from adjudge.engine.runs.board import Corrected, Leaderboard, MetricBoard, Standing, only_in_parquet
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.engine.tables.page import leaderboard_page
+from adjudge.engine.tables.spreadsheet import plain_cell
 from adjudge.engine.tables.standings import words_of
 from adjudge.fetchers.files import own_files, write_whole
 
@@ -35,7 +36,6 @@ _SCHEMA = pa.schema(
         "signs": pa.string(),
     }
 )
-_COMPUTED = ("=", "+", "-", "@", "\t", "\r")  # what a formula begins with
 _CORRECTED = Corrected.__struct_fields__
 
 
@@ -140,8 +140,5 @@ def _csv(board: Leaderboard) -> str:
 
 
 def _text_cell(value: object) -> object:
-    """`value`; a text that a spreadsheet would compute, led by an apostrophe, which makes it a text there."""
-    if not isinstance(value, str):
-        return value
-    in_one_line = value.replace("\r", " ")
-    return f"'{in_one_line}" if value.startswith(_COMPUTED) else in_one_line
+    """`value`; a text in one line, and as no formula."""
+    return plain_cell(value).replace("\r", " ") if isinstance(value, str) else value

@@ -40,6 +40,7 @@ from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.runs.items import Item, Label, Stratum
 from adjudge.engine.runs.run import Run
 from adjudge.engine.tables.page import asset, render
+from adjudge.engine.tables.spreadsheet import plain_cell
 from adjudge.engine.telemetry.http import HOST, listen, local_only, serve_until_signal
 from adjudge.engine.viewer.data.marked_text import Mark, marked_text, source_of
 from adjudge.engine.viewer.data.open_run import OpenRun
@@ -474,7 +475,6 @@ async def _asset(request: web.Request) -> web.StreamResponse:
 COLUMNS = ("item", "question", "labels", "what", "passage", "url", "label", "rater", "note")
 MAX_CELL = 8_000  # a spreadsheet takes 32,767 characters
 _AROUND = 1_000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|")
 
 
 def write_sheet(run: str, out: str, number: int, rater: str) -> int:
@@ -495,7 +495,7 @@ async def _written(run: OpenRun, out: Path, items: list[Item], rater: str) -> in
         table.writerow(COLUMNS)
         async with open_workers():
             async for row in _rows(run, items, rater):
-                table.writerow(map(plain_cell, row))
+                table.writerow(map(cell, row))
         out.parent.mkdir(parents=True, exist_ok=True)
         write_new(out, text.getvalue().encode("utf-8-sig", "replace"))
     except StoreError:
@@ -518,7 +518,6 @@ async def _rows(run: OpenRun, items: list[Item], rater: str) -> AsyncIterator[tu
         yield (item.id, kind.question, labels, item.line.what, words, item.line.url, "", rater, "")
 
 
-def plain_cell(text: str) -> str:
-    """`text` as a cell that no spreadsheet takes for a formula."""
-    cut = text[:MAX_CELL].replace("\0", " ")
-    return f"'{cut}" if cut.startswith(_FORMULA) else cut
+def cell(text: str) -> str:
+    """`text` as a cell: what a spreadsheet takes of it, and as no formula."""
+    return plain_cell(text[:MAX_CELL].replace("\0", " "))
