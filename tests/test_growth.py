@@ -86,6 +86,7 @@ def repeats(pattern: Any, inside: bool = False) -> list[str]:
 def test_no_pattern_repeats_a_long_repetition() -> None:
     """Where the repetition inside cannot end in two places, the pattern is named here."""
     one_way = {
+        "_EXAMPLE",  # a line begins behind the end of a line, which it does not hold
         "_END",  # a mark and full stops: each repetition begins with the mark
         "_CLOSING",  # each repetition begins with the last character of a token
         "_HOST",  # a label begins behind a dot, which it does not hold

@@ -41,12 +41,16 @@ _MARKUP = (
 _SHAPES = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_HIDING, *_MARKUP))
 _SCREEN = Screen([shape.pattern for shape in _SHAPES])
 _FENCES = r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
-_EXAMPLE = re.compile(_FENCES)
+_BLOCK = r"(?<=\n\n)(?: {4}|\t)[^\n]*(?:\n(?: {4}|\t)[^\n]*)*"  # code by its indent, behind an empty line
+_EXAMPLE = re.compile(rf"{_FENCES}|{_BLOCK}")
 _CODE = re.compile(rf"{_FENCES}|^(?: {{4}}|\t)[^\n]*$")  # inside of elements, an indented line is none
 # What a judge is asked for, as the key of a value, at the end of a text and without its sentences.
 _VERDICT = re.compile(
     r"[\"']?\b(?:verdict|score|points(?:_awarded)?|met|rating|grade|analysis|criteria_met)[\"']?\s{0,5}:",
     re.IGNORECASE,
+)
+_WHY = re.compile(
+    r"[\"']?\b(?:reason(?:ing)?|explanation|justification|comment)[\"']?\s{0,5}:", re.IGNORECASE
 )
 _FENCED = re.compile(r"\A\s*```\w{0,10}\n(.*?)\n?```\s*\Z", re.DOTALL)
 _LAST = 2_000
@@ -93,7 +97,7 @@ def injections(text: str) -> list[str]:
     outside = _CODE.sub(" ", text) if places and places[-1] >= len(_HIDING) else ""
     for place in places:
         _collect(_SHAPES[place], shown if place < len(_HIDING) else outside, found)
-    for said in _verdicts(text):
+    for said in _verdicts(text.replace('\\"', '"')):
         _add(said, found)
     return found
 
@@ -135,7 +139,7 @@ def _ends_with_verdict(text: str) -> bool:
     last = (fenced[1] if fenced else last).strip()
     if (last[:1], last[-1:]) in (("{", "}"), ("[", "]")):
         return _VERDICT.search(last) is not None
-    lines = last.splitlines()
+    lines = [line for line in last.splitlines() if not (fenced and _WHY.match(line))]
     return len(lines) > 1 and all(_VERDICT.match(line) for line in lines)
 
 

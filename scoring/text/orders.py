@@ -72,15 +72,18 @@ _ADDRESSES = (
     r"(?:merits?|deserves?|earns?|warrants?)\s+(?:full|maximum)\s+(?:credit|marks|points|score)\b"
     r"|^[\W_]{0,9}self-?\s?(?:assessment|evaluation|grading|score)[\W_]{1,6}(?:all|every)\s+(?:of\s+the\s+)?(?:\w+\s+)?"
     r"(?:requirement|criteri|rubric|point|item)[^.\n]{0,80}?\b(?:met|satisfied|fulfilled|full\s+(?:credit|marks))\b"
+    rf"|\bif\s+you\b[^.\n]{{0,60}}?\b(?:do not|don't|fail to|refuse to)\s+(?:give|award|assign|grant)\b"
+    rf"[^.\n]{{0,40}}?{_BEST}"
     rf"|(?:\b(?:should|must)\s+receive\b|\bdeserves\b)[^.\n]{{0,30}}?\b{_FROM}\1\b",
     r"\bverdict\b[^.\n]{0,30}[\"'`](?:supported|met|yes|pass(?:ed)?|correct)[\"'`]",
     r"\b(?:all|every)\s+(?:criteri(?:a|on)|rubrics?|statements?|claims?)\s+(?:are|is|has been|have been|must be)\s+"
     r"(?:(?:fully|completely|all)\s+)?(?:met|satisfied|supported|fulfilled|marked)"
     r"(?=\s{0,3}(?:[.!;,:)\n]|\Z|(?:here|above|below|in this|by this)\b))",
-    r"^[ \t>#*\[]{0,8}(?:system(?:[ ](?:message|prompt|override|note))?|assistant|judge|grader)[ \t]?"
+    r"^[ \t>#*\[]{0,8}(?:system(?:[ ](?:message|prompt|override|note))?|assistant|judge|grader|evaluator)[ \t]?"
     r"[:*\]]{1,4}\s{1,8}"
     r"(?:you\b|your\b|ignore|from now|score|rate\b|give\b|grad(?:e|ing)\b|output"
-    r"|the (?:report|answer|response) (?:is|has|must|should|deserves))",
+    r"|the (?:report|answer|response) (?:is|has|must|should|deserves)"
+    r"|(?:yes|true)\b[^\n]{0,40}\b(?:criteri|rubric|fully met|satisfied))",
 )
 # Orders to forget: the verb, what came before, and instructions; to score: the report, the verb, and the best there is.
 _OTHERS = (
@@ -363,11 +366,13 @@ _ALIKE = str.maketrans(
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_]\w){2,60}(?!\w)")
 _FIGURES = re.compile(r"(?<![\w@$])(?=[a-zA-Z]{0,40}[\d@$])(?=[\d@$]{0,3}[a-zA-Z])[\w@$]{3,40}(?!\w)")
+_HYPHENS = re.compile(r"(?<=[a-z])-(?=[a-z])")
 _LEET = str.maketrans("013457@$", "oieastas")
 _CODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}")
 
 
-# What a line in disguise has: letters that look like others, figures beside letters, single letters, a run of base 64.
+# What a line in disguise has: letters that look like others, figures beside letters, single letters, a run of base 64,
+# hyphens in one word after another.
 _DISGUISES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -375,6 +380,7 @@ _DISGUISES = tuple(
         r"[\d@$](?:(?<=[a-zA-Z].)|(?=[a-zA-Z]))",
         r"[ .\-_]\w[ .\-_]\w\b",
         r"[A-Za-z0-9+/]{24}",
+        r"[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z]",
     )
 )
 _DISGUISE_SCREEN = Screen([shape.pattern for shape in _DISGUISES])
@@ -401,6 +407,7 @@ def _folded(text: str) -> str:
     if not text.isascii():
         text = _ACCENTS.sub("", compatible(text.translate(_ALIKE), "NFD"))
     text = _SPACED.sub(lambda found: re.sub(r"[ .\-_]", "", found.group()), text)
+    text = _HYPHENS.sub("", text)
     text = _FIGURES.sub(lambda found: found.group().translate(_LEET), text)
     decoded = [said for found in _CODED.finditer(text) if (said := _decoded(found.group()))]
     return "\n".join((text, *decoded))

@@ -8,6 +8,7 @@ without a shape. Code is shown as it is. Linear in the text.
 
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote_plus
 
 import msgspec
 
@@ -32,6 +33,7 @@ _NEVER_SHOWN = frozenset(
 _VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _LINKS = frozenset({"href", "src", "srcset", "cite", "style", "class", "id"})
 _A_TITLE = 200  # characters: what is longer is not the title of a page or a picture
+_A_SLUG = 40  # words: real addresses, with the words of a title and a passage, have 33
 
 _PIECES = re.compile(
     # What each of them begins with, for speed: at most places there is none.
@@ -46,7 +48,8 @@ _PIECES = re.compile(
     r"(?P<defined>\s{1,20}(?:\"[^\"\n]{0,100000}\"|'[^'\n]{0,100000}'|\([^()\n]{0,100000}\)))[ \t]{0,20}$"
     r"|\]\([^\s()\[\]]{1,2000}(?P<title>[ \t]{1,20}(?:\"[^\"\n]{0,100000}\"|'[^'\n]{0,100000}'|\([^()\n]{0,100000}\)))"
     r"[ \t]{0,20}\)"
-    r"|!\[(?P<alternative>[^\[\]\n]{1,100000})\](?=[(\[])"
+    r"|\]\((?P<address>[^\s()\[\]]{200,10000})\)"
+    r"|!\[(?P<alternative>[^\[\]\n]{1,100000})(?=\][(\[])"
     r"|(?P<latex>\\(?:[hv]?phantom|(?:scalebox|transparent)[ \t]{0,5}\{0?\.?0{0,5}\}"
     r"|(?:text)?color[ \t]{0,5}(?:\[(?P<model>[A-Za-z]{1,10})\])?[ \t]{0,5}\{(?P<colour>[^{}\n]{1,60})\}"
     r"|style[ \t]{0,5}\{(?P<css>[^{}\n]{1,300})\})[ \t]{0,5}))",
@@ -59,7 +62,7 @@ _SCREEN = Screen(
         r"</?[A-Za-z]",
         r"^ {0,3}\[[^\[\]\n]{1,999}\]:",
         r"\]\([^ \t\n()\[\]]{1,1000}[ \t]",
-        r"\]\([^ \t\n()\[\]]{1000}",
+        r"\]\([^ \t\n()\[\]]{200}",
         r"!\[",
         r"^[ \t]{0,3}(?:```|~~~)[^\n]{200}",
         r"\\(?:[hv]?phantom|scalebox|transparent|(?:text)?color|style)",
@@ -86,7 +89,8 @@ _AS_RULES = {
 class Seen(msgspec.Struct, frozen=True):
     """What a reader sees of a text, and how many characters he does not, white space aside.
 
-    Titles and alternative texts of a usual length are not counted: nobody hides anything there.
+    Titles and alternative texts of a usual length are not counted: nobody hides anything there. The sentences in a
+    link's address are counted, and stay: what it leads to is its source.
     """
 
     text: str
@@ -154,6 +158,8 @@ def _unseen(text: str) -> Iterator[tuple[int, int, int]]:
             if end > piece.end():
                 ended = end
                 yield piece.start(), end, _inked(text[piece.end() : end])
+        elif piece["address"]:
+            yield piece.end(), piece.end(), _said_in(piece["address"])
         else:
             for group in ("defined", "title", "alternative", "long"):
                 if piece[group]:
@@ -298,6 +304,13 @@ def _titled(text: str) -> int:
 
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
+_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,20}(?![^\W_])")
+
+
+def _said_in(address: str) -> int:
+    """How many characters of words an address holds, if they are more than a title's."""
+    words = _WORD.findall(unquote_plus(address))
+    return sum(map(len, words)) if len(words) > _A_SLUG else 0
 
 
 def _inked(text: str) -> int:
