@@ -188,6 +188,7 @@ def test_run_without_verdicts_is_one_line(tmp_path: Path, capsys: pytest.Capture
     record = RunRecord.read(run)
     config = msgspec.structs.replace(record.config, store=str(tmp_path / "store"))
     msgspec.structs.replace(record, config=config).write(run)
+    (tmp_path / "store").mkdir()
     code, _, error = command(capsys, "label", run, "--out", tmp_path / "l.jsonl")
     assert code == 2 and "no verdicts that people can label" in one_line(error)
     code, _, error = command(capsys, "label", run, "--out", tmp_path / "l.jsonl", "--overlap", "2")
