@@ -45,6 +45,14 @@ def config(folder: Path, **changes: object) -> Path:
             "judge.base_url: unknown key; use 'url'",
         ),
         ({"judge": {"model_name": "m"}}, "judge.model_name: unknown key; use 'model'"),
+        (
+            {"judge": {"url": "localhost:8000/v1"}},
+            "judge: url: 'localhost:8000/v1' must look like http://127",
+        ),
+        (
+            {"judge": {"urls": ["http://a/v1", "http://h:8000x/v1"]}},
+            "judge: url: 'http://h:8000x/v1' must look",
+        ),
         ({"judge": {"max_inflight": 3}}, "judge.max_inflight: unknown key; use 'max_in_flight'"),
         ({"judge": {"backend": "gpt"}}, "'lexical' or 'openai' or 'panel' or 'vllm'"),
         ({"judge": "gpt-5"}, "write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"),
@@ -145,6 +153,16 @@ def test_short_forms_are_read(tmp_path, capsys, settings):
         ),
         (
             "tasks.jsonl",
+            b'{"id": "1", "prompt": "What?", "gold": {"rubrics": [{"criterion": "x", "points": NaN}]}}\n',
+            "tasks.jsonl:1: NaN is no number of JSON; write a number, or null for none",
+        ),
+        (
+            "reports/wren.jsonl",
+            b'{"task_id": "1", "system": "wren", "text": "NaN", "answer": -Infinity}\n',
+            "wren.jsonl:1: Infinity is no number of JSON; write a number",
+        ),
+        (
+            "tasks.jsonl",
             "\ufeff{}".encode("utf-16"),
             "tasks.jsonl:1: row is not in UTF-8, at byte 1; save the file",
         ),
@@ -239,10 +257,6 @@ def test_judges_that_cannot_be_used_say_why(tmp_path, capsys, monkeypatch):
     for changes, said in (
         ({"api_key_env": "KITE_KEY"}, "the environment variable KITE_KEY is not set; set it to its key"),
         ({}, "cannot connect to 127.0.0.1:9: "),
-        (
-            {"url": "127.0.0.1:8000/v1"},
-            "judge url '127.0.0.1:8000/v1': must look like http://127.0.0.1:8000/v1",
-        ),
     ):
         code, _, error = run(capsys, "evaluate", config(tmp_path, judge=judge | changes))
         assert code == 1 and said in one_line(error)
@@ -328,6 +342,16 @@ def test_word_without_its_reader_names_what_to_install(tmp_path, capsys, monkeyp
     code, _, error = run(capsys, "evaluate", config(tmp_path, reports="reports/wren"))
     assert code == 2
     assert "1.docx: needs mammoth; install it with: pip install 'adjudge[files]'" in one_line(error)
+
+
+def test_names_that_look_alike_are_said(tmp_path, capsys):
+    file = config(tmp_path)
+    names = ("wren", "wren ", "k\u00f6nig", "ko\u0308nig", "K\u00f6nig")
+    rows = [{"task_id": "1", "system": name, "text": "The kite is red."} for name in names]
+    (tmp_path / "reports/wren.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    _, _, error = run(capsys, "plan", file)
+    assert "reports: 'wren' and 'wren ' are different systems, though their names look alike" in error
+    assert r"'ko\u0308nig' and 'k\xf6nig' are different systems" in error and "'K" not in error
 
 
 def test_a_report_for_no_task_is_left_out_with_its_line(tmp_path, capsys):

@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import logging
 import random
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, partial
@@ -168,6 +169,7 @@ def load_dataset(
     for system, named in systems.items():
         dataset.reports = _renamed(dataset.reports, system, list(named.values()))
     dataset.reports = _distinct(_with_task(dataset))
+    _say_alike(dataset.systems)
     if not dataset.reports:
         raise FormatError(_nothing_left(dataset, tasks, files))
     return dataset
@@ -268,7 +270,7 @@ def rows(
             raw = renamed(record, others, taken) if others else record.raw
             row = (lax if record.is_text else decoder).decode(raw)
         except UNREADABLE as error:
-            rejected.append(Rejected.of(file, record.line, kind, error))
+            rejected.append(Rejected.of(file, record.line, kind, error, record.raw))
         else:
             yield record.line, row
     if taken:
@@ -322,7 +324,7 @@ def located(
         try:
             found = made(record)
         except UNREADABLE as error:
-            rejected.append(Rejected.of(file, record.line, kind, error))
+            rejected.append(Rejected.of(file, record.line, kind, error, record.raw))
         else:
             place = record.offset
             again = None if place is None or file.keeps(len(record.raw)) else partial(line, place)
@@ -375,6 +377,19 @@ def _say(files: Sequence[InputFile]) -> None:
         ]
         more = f" and {len(those) - 1:,} more" if len(those) > 1 else ""
         _say_once(f"reports: {those[0]}{more}: read {', '.join(words)}; fields: may say otherwise")
+
+
+def _say_alike(systems: Sequence[str]) -> None:
+    """Log the names of systems that only blanks around them, or Unicode's forms of one letter, tell apart."""
+    same: dict[str, list[str]] = {}
+    for name in systems:
+        same.setdefault(unicodedata.normalize("NFC", name).strip(), []).append(name)
+    for names in same.values():
+        if len(names) > 1:
+            _say_once(
+                f"reports: {' and '.join(map(ascii, names))} are different systems, though their names look alike; "
+                "write one name for one system"
+            )
 
 
 @cache

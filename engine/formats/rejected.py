@@ -1,11 +1,15 @@
 """`Rejected`, a line of input that was left out, and `FormatError`, input that leaves nothing to evaluate."""
 
+import re
+
 import msgspec
 
 from adjudge.engine.errors import UsageError
 from adjudge.fetchers.urls import storable
 
 _MAX_WHY = 300
+_PLACE = re.compile(r"\(byte (\d+)\)$")
+_NO_NUMBER = re.compile(rb"(NaN|Infinity)\b")
 
 
 class FormatError(UsageError):
@@ -20,12 +24,17 @@ class Rejected(msgspec.Struct, frozen=True):
     why: str
 
     @classmethod
-    def of(cls, file: object, line: int, kind: type[object], error: Exception) -> "Rejected":
-        """The rejection of a line that is not a `kind`, as `error` says."""
+    def of(
+        cls, file: object, line: int, kind: type[object], error: Exception, raw: bytes = b""
+    ) -> "Rejected":
+        """The rejection of a line, `raw`, that is not a `kind`, as `error` says."""
         name = "row" if kind.__name__.endswith("Row") else kind.__name__.lower()
         why = f"invalid {name}: {error}"
         if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
             why = f"not JSON, of which JSON Lines have an object on every line: {error}"
+            place = _PLACE.search(str(error))
+            if place and (found := _NO_NUMBER.match(raw, int(place[1]))):
+                why = f"{found[0].decode()} is no number of JSON; write a number, or null for none"
         if isinstance(error, UnicodeDecodeError):
             why = f"{name} is not in UTF-8, at byte {error.start + 1}; save the file as UTF-8"
         return cls(str(file), line, storable(why[:_MAX_WHY]))
