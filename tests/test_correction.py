@@ -118,9 +118,9 @@ def test_ratings_of_one_task_give_no_interval(rated, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        ("{", "cannot be read"),
+        ("{", ":1: not JSON"),
         ("", "no ratings"),
-        ('{"task_id": "task1"}', "rating 1"),
+        ('{"task_id": "task1"}', ":1: lacks system"),
         (
             '{"task_id": "task1", "system": "low", "rater": "a", "metric": "beauty", "value": 1}',
             "beauty",

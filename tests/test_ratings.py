@@ -32,7 +32,8 @@ def written(folder: Path, ratings: list[HumanRating], suffix: str) -> Path:
 def test_duplicate_rating_counts_once_and_must_not_differ(tmp_path, suffix):
     assert set(read_ratings(written(tmp_path, [FIRST, *OTHERS, FIRST], suffix))) == {FIRST, *OTHERS}
     file = written(tmp_path, [FIRST, *OTHERS, msgspec.structs.replace(FIRST, value=3.5)], suffix)
-    with pytest.raises(UsageError, match=r"ratings 1 and 6: 'ann' rated score .*'a', task '1'"):
+    places = "2 and 7" if suffix == ".csv" else "1 and 6"
+    with pytest.raises(UsageError, match=rf"lines {places}: 'ann' rated score .*'a', task '1'"):
         list(read_ratings(file))
 
 
@@ -53,6 +54,30 @@ def test_invalid_rating_is_an_error_that_names_the_file(tmp_path, content):
     (tmp_path / "human.jsonl").write_bytes(content + b"\n")
     with pytest.raises(UsageError, match=r"human\.jsonl"):
         list(read_ratings(tmp_path / "human.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("1,wren,ann,score,1\n2,wren,ann,score,high\n", "human.csv:3: value: must be a number, not a text"),
+        ("1,wren,ann,score,nan\n", "human.csv:2: value: must be a finite number"),
+        ("1,wren\n", "human.csv:2: "),
+    ],
+)
+def test_invalid_rating_is_named_by_its_line(tmp_path, content, said):
+    (tmp_path / "human.csv").write_text(f"task_id,system,rater,metric,value\n{content}")
+    with pytest.raises(UsageError, match=said):
+        list(read_ratings(tmp_path / "human.csv"))
+    (tmp_path / "human.jsonl").write_text('\n{"task_id": "1"}\n')
+    with pytest.raises(UsageError, match=r"human\.jsonl:2: lacks system:, which must be given"):
+        list(read_ratings(tmp_path / "human.jsonl"))
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_are_read(tmp_path, separator):
+    file = written(tmp_path, [FIRST], ".csv")
+    file.write_text(file.read_text().replace(",", separator))
+    assert list(read_ratings(file)) == [FIRST]
 
 
 MARKS = {"Comprehensiveness": 7.5, "Insight": 6, "Instruction-Following": 8, "Readability": 9.0}

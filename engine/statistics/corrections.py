@@ -11,7 +11,7 @@ A judge's means and differences, corrected by people's scores of a few tasks (pr
 import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.engine.config.metrics import Name, named
+from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Corrected, CorrectedDifference, Correction
 from adjudge.engine.runs.items import Item, Stratum, sampled_labels
@@ -92,54 +93,71 @@ class Annotation(msgspec.Struct, frozen=True):
 def read_ratings(file: Path) -> Iterator[HumanRating]:
     """The ratings in `file`: CSV if its name ends in .csv, else JSON Lines, of ratings or of annotations.
 
+    CSV is separated by commas, semicolons or tabs, whatever its first line has most of.
+
     Raises UsageError for a file that cannot be read or holds no rating, an invalid rating, and two different ratings
     of one report by one rater.
     """
     try:
         if file.suffix == ".csv":
             with file.open(encoding="utf-8-sig", newline="") as lines:
-                rows: list[object] = [{k: v for k, v in row.items() if k} for row in csv.DictReader(lines)]
+                separator = max(",;\t", key=lines.readline().count)
+                lines.seek(0)
+                table = csv.DictReader(lines, delimiter=separator)
+                rows: list[tuple[int, object]] = [
+                    (table.line_num, {k: v for k, v in row.items() if k}) for row in table
+                ]
         else:
             text = file.read_text(encoding="utf-8-sig")
-            rows = _flat([msgspec.json.decode(line) for line in text.split("\n") if line.strip()], file)
-    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
+            rows = _flat(_decoded(text, file), file)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"human: {file} cannot be read: {error}") from error
     if not rows:
         raise UsageError(
             f"human: {file}: no ratings; add lines with task_id, system, rater, metric and value"
         )
     seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
-    for number, row in enumerate(rows, 1):
+    for line, row in rows:
         try:
             rating = msgspec.convert(row, HumanRating, strict=False)
         except msgspec.ValidationError as error:
-            raise UsageError(f"human: {file}, rating {number}: {error}") from error
+            raise UsageError(f"human: {file}:{line}: {mistake(error, HumanRating, row)}") from error
         if not np.isfinite(rating.value):
-            raise UsageError(f"human: {file}, rating {number}: value must be a finite number")
+            raise UsageError(f"human: {file}:{line}: value: must be a finite number")
         what = (rating.task_id, rating.system, rating.rater, rating.metric)
-        first, value = seen.setdefault(what, (number, rating.value))
+        first, value = seen.setdefault(what, (line, rating.value))
         if value != rating.value:
             raise UsageError(
-                f"human: {file}, ratings {first} and {number}: {rating.rater!r} rated {rating.metric} of system "
+                f"human: {file}, lines {first} and {line}: {rating.rater!r} rated {rating.metric} of system "
                 f"{rating.system!r}, task {rating.task_id!r} twice and differently; keep one"
             )
         yield rating
 
 
-def _flat(rows: Sequence[object], file: Path) -> list[object]:
+def _decoded(text: str, file: Path) -> Iterator[tuple[int, object]]:
+    """The rows of JSON Lines, with their lines."""
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            if line.strip():
+                yield number, msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UsageError(f"human: {file}:{number}: not JSON: {error}") from error
+
+
+def _flat(rows: Iterable[tuple[int, object]], file: Path) -> list[tuple[int, object]]:
     """`rows`, every annotation among them as its ratings. Annotators of a task are numbered in the file's order."""
-    found: list[object] = []
+    found: list[tuple[int, object]] = []
     seen: Counter[str | int] = Counter()
-    for number, row in enumerate(rows, 1):
+    for line, row in rows:
         if not isinstance(row, dict) or "dimension_scores" not in row:
-            found.append(row)
+            found.append((line, row))
             continue
         try:
             annotation = msgspec.convert(row, Annotation)
         except msgspec.ValidationError as error:
-            raise UsageError(f"human: {file}, annotation {number}: {error}") from error
+            raise UsageError(f"human: {file}:{line}: {mistake(error, Annotation, row)}") from error
         seen[annotation.id] += 1
-        found += annotation.ratings(f"annotator {seen[annotation.id]}")
+        found += ((line, one) for one in annotation.ratings(f"annotator {seen[annotation.id]}"))
     return found
 
 
