@@ -344,6 +344,19 @@ def test_word_without_its_reader_names_what_to_install(tmp_path, capsys, monkeyp
     assert "1.docx: needs mammoth; install it with: pip install 'adjudge[files]'" in one_line(error)
 
 
+@pytest.mark.parametrize("cell", ['""', ""])
+def test_a_row_whose_system_is_empty_is_left_out(tmp_path, capsys, cell):
+    body = f"task_id,model,text\n1,wren,The kite is red.\n1,{cell},It is blue.\n"
+    file = config(tmp_path, reports=["reports/kites.csv"])
+    (tmp_path / "reports/kites.csv").write_text(body)
+    code, out, error = run(capsys, "evaluate", file)
+    assert code == 3 and "kites.csv:3: invalid row: no value in the column 'model'; write the sys" in error
+    assert "kites " not in out
+    (tmp_path / "reports/kites.csv").write_text(body.replace("1,wren,The kite is red.\n", ""))
+    file = config(tmp_path, reports=[{"path": "reports/kites.csv", "system": "tern"}], out="other")
+    assert run(capsys, "evaluate", file)[0] == 0
+
+
 def test_names_that_look_alike_are_said(tmp_path, capsys):
     file = config(tmp_path)
     names = ("wren", "wren ", "k\u00f6nig", "ko\u0308nig", "K\u00f6nig")

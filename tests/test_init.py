@@ -291,7 +291,7 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
         ({"a.csv": ""}, "a.csv holds no row that can be read: cannot be read as CSV: Empty CSV file"),
         (
             {"a.csv": "question,answer\nWhy?,Red.\nWhy?\n"},
-            "row 3: another number of columns than in the first",
+            "row 3: another number of columns than in the first row; put quotation marks around a cell",
         ),
         (
             {"data/papers.jsonl": lines({"id": "1", "question": KITE, "plan": [], "references": []})},

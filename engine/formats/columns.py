@@ -82,6 +82,7 @@ SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 """The name of a report that is a sample: its task's, and the sample's number."""
 _ROUND = re.compile(rb"\s*(-?[0-9]{1,300})(?:\.0{1,300})?\s*")
 _NUMBER = re.compile(rb"-?[0-9]{18,}")
+_NOTHING = (msgspec.Raw(b'""'), msgspec.Raw(b"null"))
 _NAMED = 12  # columns that a message names
 
 
@@ -126,6 +127,7 @@ class Columns(Generic[K]):
     def _renamed(self, row: Raws, record: Record) -> str:
         """Put the fields of `row` under the layout's names; the system."""
         given = self._given(row)
+        unnamed = [name for name in (self._columns.get("system", ""), *_SYSTEM) if row.get(name) in _NOTHING]
         if record.is_text:
             _typed(row, self._columns)
         if record.task:
@@ -141,6 +143,8 @@ class Columns(Generic[K]):
             models = [name for name in _SYSTEM if _is_text(row.get(name))]
             if len(models) == 1:
                 self._guess("system", row, models)
+            elif unnamed and not models and not self._file.is_of_one:
+                raise ValueError(f"no value in the column {unnamed[0]!r}; write the system's name there")
             else:
                 row[self._columns["system"]] = _raw(system)
                 if record.line:

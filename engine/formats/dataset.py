@@ -157,6 +157,7 @@ def load_dataset(
         for file in _on_hub(hub[entry.path], entry) if entry.path in hub else matched(entry):
             found.setdefault(str(file), file)
             if entry.system:
+                found[str(file)].is_of_one = True
                 systems.setdefault(entry.system, {})[str(file)] = file
     files = list(found.values())
     for file in files:

@@ -66,7 +66,8 @@ class InputFile:
     """A file of reports, on disk or a `member` of the archive at `path`; `fields` are the columns of named fields.
 
     `is_named` is whether a pattern names it, not only its folder or archive. `guessed` collects the columns that were
-    taken for fields, by field, and `thoughtful` the reports that held thoughts.
+    taken for fields, by field, and `thoughtful` the reports that held thoughts. `is_of_one` is whether the
+    configuration names the system of them all.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class InputFile:
         self.path, self.member, self.fields, self.is_named = path, member, dict(fields or {}), is_named
         self.guessed: dict[str, str] = {}
         self.thoughtful: set[tuple[str, str, int]] = set()
+        self.is_of_one = False
         self._room = 0
 
     def give_room(self, size: int) -> None:
