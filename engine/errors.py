@@ -44,7 +44,8 @@ class ClusterError(RuntimeError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """What to do about an unknown `name`, in words: use one of those `known` that are most like it.
 
-    Like it are names that differ little, and those whose words are among its own: `url` for `base_url`.
+    Like it are names that differ little, those whose words are among its own, `url` for `base_url`, and without any,
+    those that have all of its own: `task_id` for `id`.
     """
     every = [one for one in dict.fromkeys(known) if one]
     if not every:
@@ -55,7 +56,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"use {folded[said]!r}"
     near = [folded[one] for one in difflib.get_close_matches(said, folded, n=_NEAREST)]
     within = [one for key, one in folded.items() if _words(key) < _words(said)]
-    offered = list(dict.fromkeys([*within, *near]))[:_NEAREST]
+    around = [one for key, one in folded.items() if set() < _words(said) < _words(key)]
+    offered = list(dict.fromkeys([*within, *near] or around))[:_NEAREST]
     if not offered and len(every) > _LISTED:
         some = ", ".join(map(repr, every[:_NEAREST]))
         return f"there are {len(every):,} others, none like it: {some} and so on"

@@ -80,8 +80,8 @@ async def test_text_and_spans_are_those_of_the_tokens(folder: Path) -> None:
     ("tokens", "says"),
     [
         ({"ids": [1, 2], "mask": [1]}, "2 ids with a mask of 1"),
-        ({"ids": [-1]}, ">= 0"),
-        ({"ids": [1], "mask": [2]}, "Invalid enum value 2"),
+        ({"ids": [-1]}, "must be a whole number of at least 0"),
+        ({"ids": [1], "mask": [2]}, "2 is unknown; use '0' or '1'"),
         ({"tokenizer": ""}, "length >= 1"),
         ({"tokenizer": "no/such/model/here"}, "no tokenizer.json that can be had"),
         ({"more": 1}, "unknown field"),

@@ -419,6 +419,11 @@ class TestCauses:
             ):
                 with pytest.raises(RewardError, match="item 0"):
                     model.score_sync([item])
+            for alone in ({"task_id": "0", "text": "x"}, "text"):
+                with pytest.raises(RewardError, match="items: must be a list of rollouts; write"):
+                    model.score_sync(alone)
+            with pytest.raises(RewardError, match="item 0: must be a mapping, not a text"):
+                model.score_sync(["text"])
 
 
 class TestDeadline:

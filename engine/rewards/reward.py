@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from adjudge.engine.config.reward import Constant, OnFailure, Step
+from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import nearest
 from adjudge.engine.formats.rubric_rows import as_criteria, read_value
 from adjudge.engine.rewards.message import Conversation, GivenPage, Message, Pages, asked_in, pages_in
@@ -242,6 +243,8 @@ Item = RewardItem | Mapping[str, Any]
 
 def as_items(items: Iterable[Item]) -> list[RewardItem]:
     """`items` as structs. Raises RewardError for an item that is not a rollout, or that does not name its task."""
+    if isinstance(items, Mapping | str | RewardItem):
+        raise RewardError('items: must be a list of rollouts; write [{"task_id": ..., "text": ...}]')
     return [_item(place, item) for place, item in enumerate(items)]
 
 
@@ -259,13 +262,13 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$(.*)`)?
 _PLACE = re.compile(r"\[[0-9.]*\]\Z")  # in a list
 
 
-def fault(error: Exception, kinds: Mapping[str, type[msgspec.Struct]]) -> str:
+def fault(error: msgspec.ValidationError, kinds: Mapping[str, type[msgspec.Struct]]) -> str:
     """What is wrong with data; of an unknown field, which of the struct's it is most like. `kinds` has structs by key.
 
     "" is the key of the data itself.
     """
     if (found := _UNKNOWN.fullmatch(str(error))) is None:
-        return str(error)
+        return mistake(error, kinds[""], None)
     field, path = found[1], (found[2] or "").removeprefix(".")
     kind = kinds.get(_PLACE.sub("", path))
     near = "" if kind is None else f"; {nearest(field, kind.__struct_encode_fields__)}"
