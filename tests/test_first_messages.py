@@ -289,6 +289,21 @@ def test_tasks_with_usual_names_are_read(tmp_path, capsys, name, text):
     assert run(capsys, "evaluate", config(tmp_path, tasks=name))[0] == 0
 
 
+@pytest.mark.parametrize(
+    "rubrics",
+    [
+        ["The kite is red."],
+        [{"criterion": "The kite is red.", "weight": 2}],
+        {"criterion": "Red.", "points": 1},
+    ],
+)
+def test_rubrics_of_tasks_are_read_as_those_of_rollouts(tmp_path, capsys, rubrics):
+    task = {"id": "1", "prompt": "What colour is the kite?", "gold": {"rubrics": rubrics}}
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(task))
+    code, out, _ = run(capsys, "evaluate", config(tmp_path, protocols=["rubrics"]))
+    assert code == 0 and "1.00" in out
+
+
 def test_lines_that_are_no_json_say_what_json_lines_are(tmp_path, capsys):
     (tmp_path / "tasks.jsonl").write_text("What colour is the kite?\n")
     code, _, error = run(capsys, "evaluate", config(tmp_path))

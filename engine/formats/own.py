@@ -14,6 +14,7 @@ import msgspec
 
 from adjudge.engine.formats.columns import TASKS_COLUMNS
 from adjudge.engine.formats.dataset import (
+    UNREADABLE,
     Dataset,
     FormatError,
     InputFile,
@@ -25,6 +26,7 @@ from adjudge.engine.formats.dataset import (
 )
 from adjudge.engine.formats.input_files import TABLES
 from adjudge.engine.formats.rejected import Rejected
+from adjudge.engine.formats.rubric_rows import as_criteria
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import NULL, Report, Task
 from adjudge.scoring.text.thoughts import parted
@@ -72,6 +74,7 @@ def read(tasks: Path, files: list[InputFile]) -> Dataset:
             "domain": str(row.domain),
             "attributes": attributes,
             "language": language,
+            "gold": _gold(row.gold),
         }
         task = Task(**msgspec.structs.asdict(row) | names)
         if known.setdefault(task.id, task) != task:
@@ -90,6 +93,18 @@ def read(tasks: Path, files: list[InputFile]) -> Dataset:
     prompts = Prompts(known)
     found = [report for file in files for report in reports(file, prompts, rejected)]
     return Dataset(known, found, rejected)
+
+
+def _gold(given: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    """`given` with its rubrics as criteria, which may be plain texts or in the shapes that data sets publish."""
+    if "rubrics" not in given:
+        return given
+    try:
+        found = msgspec.json.decode(given["rubrics"])
+    except UNREADABLE:  # left as it is, to be refused where it is needed
+        return given
+    made = as_criteria(found)
+    return given if made == found else given | {"rubrics": msgspec.Raw(msgspec.json.encode(made))}
 
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
