@@ -4,6 +4,7 @@
         ConfigError         a configuration (`config/settings.py`)
             FormulaError    what a reward is computed from (`config/formula.py`)
         FormatError         files of tasks or reports (`formats/rejected.py`)
+    PromptError             the prompt of a package's own question (`prompts/`): exit code 2
     JudgeError              the judge cannot be used (`judges/errors.py`): exit code 1
     LimitReached            a run has spent what it may spend: exit code 1
     StoreError              the store cannot be read or written: exit code 1

@@ -38,8 +38,14 @@ class Prompt(msgspec.Struct, frozen=True):
     placeholders: frozenset[str]
 
     def fill(self, fields: Mapping[str, str]) -> str:
-        """The template with every placeholder replaced, in a single pass; KeyError when a field is missing."""
-        return _PLACEHOLDER.sub(lambda match: fields[match.group(1)], self.template)
+        """The template with every placeholder replaced, in a single pass. Raises PromptError for another one."""
+        try:
+            return _PLACEHOLDER.sub(lambda match: fields[match.group(1)], self.template)
+        except KeyError as error:
+            known = " or ".join(f"{{{{{name}}}}}" for name in fields) or "no placeholder"
+            raise PromptError(
+                f"{self.name}.{self.language}.md: its question has no field {error.args[0]!r}; write {known}"
+            ) from error
 
 
 class PromptBook:
@@ -82,7 +88,9 @@ def _shipped(file: Path) -> Prompt:
 def _load(file: Path) -> Prompt:
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise PromptError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise PromptError(f"{file}: cannot be read as UTF-8 text: {error}") from error
     name, language, _ = file.name.split(".")
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()

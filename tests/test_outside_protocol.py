@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,11 +15,11 @@ from tests.worlds import ADJUDGE, world
 OUTSIDE = Path(__file__).parent / "outside_protocol"
 
 
-def evaluate(config: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(OUTSIDE)}
-    return subprocess.run(
-        [*ADJUDGE, "evaluate", str(config)], env=environment, capture_output=True, text=True
-    )
+def evaluate(
+    config: Path, package: Path = OUTSIDE, command: str = "evaluate"
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    return subprocess.run([*ADJUDGE, command, str(config)], env=environment, capture_output=True, text=True)
 
 
 def test_outside_protocol_runs_from_files_to_leaderboard(tmp_path):
@@ -47,6 +48,26 @@ async def test_outside_protocol_sends_its_own_prompt(tmp_path):
 def test_wrong_options_of_an_outside_protocol_are_named(tmp_path, options):
     done = evaluate(world(tmp_path, protocols=[options]))
     assert done.returncode == 2 and "wordcount" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("Of {{word}} words.", "length.en.md: its question has no field 'word'; write {{words}}"),
+        (None, "length.en.md: cannot be read: No such file or directory"),
+    ],
+)
+async def test_wrong_prompt_of_an_outside_protocol_is_named(tmp_path, prompt, said):
+    copied = Path(shutil.copytree(OUTSIDE, tmp_path / "package"))
+    (copied / "length.en.md").unlink()
+    if prompt:
+        (copied / "length.en.md").write_text(prompt)
+    async with MockOpenAI() as mock:
+        judge = {"backend": "openai", "url": mock.url, "model": "mock"}
+        config = world(tmp_path, systems=1, tasks=1, protocols=["wordcount"], judge=judge)
+        for command in ("plan", "evaluate"):
+            done = await asyncio.to_thread(evaluate, config, copied, command)
+            assert done.returncode == 2 and said in done.stderr.splitlines()[-1], done.stderr
 
 
 def planned_with(folder: Path, group: str, code: str, **options: object) -> str:

@@ -128,8 +128,8 @@ def test_fill_is_a_single_pass(one: str, two: str) -> None:
 
 def test_fill_requires_every_field() -> None:
     prompt = Prompt("p", "en", "{{one}}", b"", frozenset({"one"}))
-    with pytest.raises(KeyError):
-        prompt.fill({})
+    with pytest.raises(PromptError, match=r"p\.en\.md: its question has no field 'one'; write \{\{two\}\}"):
+        prompt.fill({"two": "2"})
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)

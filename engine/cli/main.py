@@ -21,6 +21,7 @@ from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
 from adjudge.judges.errors import JudgeError
+from adjudge.prompts import PromptError
 
 _OPEN_FILES = 65_536
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except UsageError as error:
+    except (UsageError, PromptError) as error:
         code = _ended(USAGE, str(error), "red")
     except (JudgeError, LimitReached, StoreError, PoolError, ClusterError) as error:
         code = _ended(FAILED, str(error), "red")
