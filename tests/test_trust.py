@@ -100,6 +100,54 @@ def test_short_outage_does_not_pause() -> None:
     assert said == [] and len(server.probed) == 1
 
 
+class Restarts(Server):
+    """A server that answers three questions, and then only who comes after 7 s without any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: dict[bytes, int] = {}
+        self.out, self.peak, self.last = 0, 0, 0.0
+
+    async def answer(self, question, asked):
+        self.times[asked.key] = self.times.get(asked.key, 0) + 1
+        self.asked += 1
+        is_up = self.asked <= 3 or self.now - self.last >= 7
+        self.last = self.now
+        self.out += 1
+        self.peak = max(self.peak, self.out) if self.asked > 8 else 0
+        await asyncio.sleep(self.latency)
+        self.out -= 1
+        return YES if is_up else UNAVAILABLE
+
+
+def test_judge_that_restarts_is_asked_one_question_at_a_time() -> None:
+    server, said = Restarts(), []
+
+    async def main():
+        found = await ask(trusted(server, said.append), 8)
+        return found, server.now
+
+    found, took = run(main())
+    assert found == [YES] * 8 and said == [] and took < 90
+    assert server.peak == 1 and max(server.times.values()) == 3
+
+
+def test_all_go_soon_after_an_outage() -> None:
+    server = Server(lambda now: not 10 < now < 15)
+
+    async def main():
+        found = await ask(trusted(server), 200, every=0.1)
+        return found, server.now
+
+    found, took = run(main())
+    assert found == [YES] * 200 and took < 60
+
+
+def test_last_question_is_asked_a_few_times_in_an_outage() -> None:
+    server = Server(lambda now: not 0.5 < now < 600)
+    assert run(ask(trusted(server))) == [YES] and server.asked == 4
+
+
 def test_judge_down_for_good_ends_the_run_after_its_patience() -> None:
     server = Server(lambda now: now < 10)
     found = run(ask(trusted(server), 1000, every=0.1))

@@ -16,8 +16,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -149,7 +149,7 @@ def _size(question: Question[A]) -> int:
     return shown + sum(map(len, question.fields().values()))
 
 
-ENOUGH = 256  # unavailable answers show that a judge is silent, however many questions are outstanding
+ENOUGH = 256  # unavailable answers show that a judge is silent, however many questions are out
 ATTEMPTS = 3  # for a question that is unavailable while the judge answers others
 NOT_ASKED: Reply[Any] = Reply(reason="judge_unavailable")
 """The reply of a judge that is known to be down. It says nothing about the question, so it is not stored."""
@@ -166,11 +166,14 @@ WindowCheck = Callable[[int], Coroutine[Any, Any, None]]
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long a judge is waited for, in seconds.
 
-    - A run pauses after `silence_s` without an answer, and ends after `patience_s` more.
+    - A run whose judge does not answer asks it one question at a time: after `rest_s`, and if that fails too, after
+      `longest_rest_s`. It pauses after `silence_s` without an answer, and ends after `patience_s` more.
     - A reward's judge is tried again when it has not answered for `doubt_s`.
     - A probe takes at most `probe_s`; the next one comes after `backoff_s`, doubled each time up to `longest_s`.
     """
 
+    rest_s: float = 2.0
+    longest_rest_s: float = 8.0
     silence_s: float = 60.0
     patience_s: float = PATIENCE_S
     doubt_s: float = 2.0
@@ -268,7 +271,9 @@ class _Trust:
 class RunTrust(_Trust):
     """The trust in a judge of a run. Raises JudgeError if it cannot be used at its first question or falls silent.
 
-    Questions that come back judge_unavailable wait until the judge answers somebody, and are asked again then.
+    Questions go as they come, until one is judge_unavailable. Then they go one by one, each after a rest, and keep
+    their turn for ATTEMPTS. Two answers in a row shorten the rest and then end it; so does one to a question that was
+    out before. A question is given up after ATTEMPTS, once the judge has been heard since the first.
     """
 
     def __init__(
@@ -276,10 +281,15 @@ class RunTrust(_Trust):
     ) -> None:
         super().__init__(judge, patience, say, check)
         self._trial: asyncio.Task[None] | None = None
+        self._heard = 0
         self._missed = 0
         self._news = asyncio.Event()
         self._outage: asyncio.Task[None] | None = None
         self._paused = False
+        self._rest_s = 0.0  # before each question; 0: all go as they come
+        self._turn = asyncio.Lock()
+        self._all_go = asyncio.Event()
+        self._was_heard = False  # by the question before this one
 
     @property
     def is_waiting(self) -> bool:
@@ -291,23 +301,23 @@ class RunTrust(_Trust):
         if self._trial is None:
             self._trial = self._begin(asyncio.ensure_future(self._first_try()))
         await shared(self._trial)
-        self._outstanding += 1
-        try:
-            if self._paused:
+        failed = heard = 0
+        while True:
+            async with self._in_turn() as goes_alone:
+                reply = await self._asked(ask, goes_alone)
+                while reply.reason == "judge_unavailable" and not reply.is_alone:
+                    failed += 1
+                    if failed == 1:
+                        heard = self._heard
+                    if failed >= ATTEMPTS or not (goes_alone and await self._rest()):
+                        break
+                    reply = await self._asked(ask, goes_alone)
+                else:
+                    return reply
+            if failed >= ATTEMPTS:
+                if self._heard > heard:
+                    return reply
                 await self._until_heard()
-            reply = await ask()
-            for _ in range(ATTEMPTS - 1):
-                if reply.reason != "judge_unavailable" or reply.is_alone:
-                    break
-                self._missed += 1
-                await self._until_heard()
-                reply = await ask()
-        finally:
-            self._outstanding -= 1
-            self._news.set()
-        if reply.reason not in _UNHEARD:
-            self._hear()
-        return reply
 
     async def _first_try(self) -> None:
         loop, longest = asyncio.get_running_loop(), self._patience.probe_s
@@ -320,22 +330,77 @@ class RunTrust(_Trust):
         if refused is not None:
             raise refused
 
-    def _hear(self) -> None:
-        """The judge has answered: all that waits goes on."""
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[bool]:
+        """Wait until a question may go; whether it goes alone."""
+        if self._rest_s:
+            async with self._turn:
+                if await self._rest():
+                    yield True
+                    return
+        yield False
+
+    async def _rest(self) -> bool:
+        """Wait before a question goes alone; False if all may go. Raises JudgeError when the judge is given up."""
+        if not self._paused:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._rest_s):
+                    await self._all_go.wait()
+        if self._paused:
+            await self._until_heard()
+        return self._rest_s > 0
+
+    async def _asked(self, ask: Ask[A], goes_alone: bool) -> Reply[A]:
+        """The reply of `ask`, and what it says about the judge."""
+        self._outstanding += 1
+        try:
+            reply = await ask()
+        finally:
+            self._outstanding -= 1
+            self._news.set()
+        if reply.reason not in _UNHEARD:
+            self._hear(goes_alone)
+        elif reply.reason == "judge_unavailable" and not reply.is_alone:
+            self._miss(goes_alone)
+        return reply
+
+    def _hear(self, goes_alone: bool) -> None:
+        """The judge has answered a question."""
+        self._heard += 1
         self._missed = 0
         outage, self._outage = self._outage, None
         if outage is not None:
             outage.cancel()
         if self._paused:
-            self._paused = False
-            self._say(f"judge {self._name}: is back; the run goes on")
+            self._resume()
+        if not goes_alone or (self._was_heard and self._rest_s <= self._patience.rest_s):
+            self._rest_s = 0.0
+            self._all_go.set()
+        elif self._was_heard:
+            self._rest_s = self._patience.rest_s
+        self._was_heard = True
+
+    def _miss(self, goes_alone: bool) -> None:
+        """The judge has not answered a question."""
+        self._missed += 1
+        self._was_heard = False
+        self._all_go.clear()
+        if goes_alone:
+            self._rest_s = self._patience.longest_rest_s
+        elif not self._rest_s:
+            self._rest_s = self._patience.rest_s
+        if self._outage is None:
+            self._outage = self._begin(asyncio.ensure_future(self._sit_out()))
+
+    def _resume(self) -> None:
+        self._paused = False
+        self._say(f"judge {self._name}: is back; the run goes on")
 
     async def _until_heard(self) -> None:
         """Wait until the judge answers a question or a probe. Raises JudgeError when it is given up."""
-        self._news.set()
-        if self._outage is None:
-            self._outage = self._begin(asyncio.ensure_future(self._sit_out()))
         outage = self._outage
+        if outage is None:
+            return
         await asyncio.wait((outage,))
         if not outage.cancelled():
             outage.result()
@@ -343,7 +408,7 @@ class RunTrust(_Trust):
     async def _sit_out(self) -> None:
         """Pause the run if the judge stays silent, until it is back. Raises JudgeError if that takes too long."""
         await asyncio.sleep(self._patience.silence_s)
-        while self._missed < min(ENOUGH, self._outstanding):
+        while self._outstanding and self._missed < ENOUGH:
             self._news.clear()
             await self._news.wait()
         self._paused = True
@@ -358,7 +423,11 @@ class RunTrust(_Trust):
             said = f"{name}: not back after {self._patience.patience_s:.0f} s (patience_s){last}"
             raise JudgeError(said, "unreachable") from None
         self._outage = None
-        self._hear()
+        self._heard += 1
+        self._missed = 0
+        self._was_heard = True  # with one answer more, all go
+        self._rest_s = self._patience.rest_s
+        self._resume()
 
 
 class RewardTrust(_Trust):
