@@ -23,9 +23,9 @@ from adjudge.engine.config.reward import Constant, Length
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
+from adjudge.engine.formats.messages import Conversation
 from adjudge.engine.rewards.flags import FLAGS, flags_of
 from adjudge.engine.rewards.flags import Said as Report
-from adjudge.engine.rewards.message import Conversation
 from adjudge.engine.rewards.reward import Reward, as_items, settled
 from adjudge.engine.serving.dialects import DIALECTS, BadRequest, NoReward
 from adjudge.engine.viewer.data.passages import nearest, said_at

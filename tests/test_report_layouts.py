@@ -264,7 +264,7 @@ def test_fields_name_what_stands_inside_a_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["messages", "conversation"])
-@pytest.mark.parametrize("shape", ["role", "from", "blocks"])
+@pytest.mark.parametrize("shape", ["role", "from", "blocks", "parts", "class", "calls"])
 @pytest.mark.parametrize("is_named", [False, True])
 def test_last_words_of_a_conversation_are_the_report(
     name: str, shape: str, is_named: bool, tmp_path: Path
@@ -272,6 +272,15 @@ def test_last_words_of_a_conversation_are_the_report(
     def said(who: str, text: str) -> Row:
         if shape == "from":
             return {"from": {"assistant": "gpt", "user": "human"}[who], "value": text}
+        if shape == "parts":
+            thought = {"text": "Let me see.", "thought": True}
+            return {"role": {"assistant": "model"}.get(who, who), "parts": [thought, {"text": text}]}
+        if shape == "class":
+            return {"type": {"assistant": "ai", "user": "human"}[who], "content": text}
+        if shape == "calls":
+            call = {"type": "tool_use", "name": "search", "input": {}}
+            before = [{"type": "text", "text": "I look it up."}, call] if who == "assistant" else []
+            return {"role": who, "content": [*before, {"type": "text", "text": text}]}
         return {"role": who, "content": text if shape == "role" else [{"type": "text", "text": text}]}
 
     rows = [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
-from adjudge.engine.rewards.message import Message, pages_in
+from adjudge.engine.formats.messages import Message, pages_in
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
 from adjudge.engine.rewards.reward import RewardError, as_items, own_gold

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from adjudge.engine.formats.messages import Message, last_reply
 from adjudge.engine.formats.records import Raws
-from adjudge.judges.marks import ASSISTANT
 
 __all__ = ["MAX_HANDED", "hand_over", "index_of_storm", "may_hand_over"]
 
@@ -28,7 +28,6 @@ _TITLE = ("title", "name", "source_title")
 _MARKER = ("marker", "citation_number", "number", "label", "ref", "id", "index")
 _END = ("position", "end_index", "endIndex")
 _NESTED = ("url_citation", "web", "source")
-_TEXTS = ("text", "output_text")
 _SIGN = re.compile(f'"(?:{"|".join((*_LISTS, "output", "choices", "candidates", "content"))})"'.encode())
 _OWN = {"url", "title", "marker", "position"}  # as a file of reports is documented
 _MARKER_CHARS = 40
@@ -104,7 +103,7 @@ def _answer(row: Raws, name: str) -> tuple[str, list[_Found]] | None:
         if isinstance(holder.get(key), list) and (found := _joined(parts(holder[key]))):
             return found
     content = holder.get("content")
-    return _joined(_of_blocks(content)) if isinstance(content, list) else None
+    return _joined(_spoken({"content": content})) if isinstance(content, list) else None
 
 
 def _joined(parts: Iterator[tuple[str, list[_Found]]]) -> tuple[str, list[_Found]] | None:
@@ -119,46 +118,58 @@ def _joined(parts: Iterator[tuple[str, list[_Found]]]) -> tuple[str, list[_Found
 
 
 def _of_output(items: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
-    """OpenAI's Responses, or a conversation: the last message of the model, which is the report."""
-    for one in reversed(items):
-        content = one.get("content", one.get("value")) if isinstance(one, dict) else None
-        speaker = one.get("role") or one.get("from") if isinstance(one, dict) else ""
-        if isinstance(content, list) and speaker in (None, *ASSISTANT):
-            yield from _of_blocks(content)
-            return
-        if isinstance(content, str) and content.strip() and speaker in ASSISTANT:
-            yield content, list(_listed(one.get("annotations"), content))
-            return
+    """OpenAI's Responses, or a conversation: the model's last words, which are the report."""
+    spoken = [
+        (one, message) for one in items if (message := _message(one)) is not None and message.text.strip()
+    ]
+    last = last_reply([message for _, message in spoken])
+    if last is not None:
+        yield from _spoken(spoken[last][0])
 
 
 def _of_choices(choices: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
     """OpenAI's Chat Completions."""
     message = choices[0].get("message") if choices and isinstance(choices[0], dict) else None
-    if isinstance(message, dict) and isinstance(content := message.get("content"), str):
-        yield content, list(_listed(message.get("annotations"), content))
+    yield from _spoken(message)
 
 
 def _of_candidates(candidates: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
     """Gemini's `generateContent`."""
-    first = candidates[0] if candidates else None
-    content = first.get("content") if isinstance(first, dict) else None
-    parts = content.get("parts") if isinstance(content, dict) else None
-    if not isinstance(first, dict) or not isinstance(parts, list):
+    first = candidates[0] if candidates and isinstance(candidates[0], dict) else {}
+    message = _message(first.get("content"))
+    if message is not None and message.text:
+        yield message.text, list(_grounded(first.get("groundingMetadata"), message.text))
+
+
+def _message(one: Any) -> Message | None:
+    """A message of a conversation; the model's, if it does not say whose. None for anything else."""
+    if not isinstance(one, dict):
+        return None
+    nameless = not (one.get("role") or one.get("from")) and one.get("type") in (None, "message")
+    try:
+        return msgspec.convert(one | {"role": "assistant"} if nameless else one, Message)
+    except msgspec.ValidationError:
+        return None
+
+
+def _spoken(one: Any) -> Iterator[tuple[str, list[_Found]]]:
+    """What a message says to its user, in pieces with their own citations.
+
+    Those of OpenAI's have places; Anthropic's are of the whole piece.
+    """
+    message = _message(one)
+    if message is None:
         return
-    texts = [one["text"] for one in parts if isinstance(one, dict) and isinstance(one.get("text"), str)]
-    text = "".join(texts)
-    yield text, list(_grounded(first.get("groundingMetadata"), text))
-
-
-def _of_blocks(blocks: list[Any]) -> Iterator[tuple[str, list[_Found]]]:
-    """Blocks of text with their own citations: those of OpenAI's with places, Anthropic's without any."""
-    for block in blocks:
-        texts = (block.get(key) for key in _TEXTS) if isinstance(block, dict) else ()
-        text = next((one for one in texts if isinstance(one, str)), "")
-        if text:
-            whole = map(_source, cited) if isinstance(cited := block.get("citations"), list) else ()
-            handed = [one | {"position": len(text.rstrip())} for one in whole if one]
-            yield text, handed or list(_listed(block.get("annotations"), text))
+    given = one.get("content") or one.get("parts") or one.get("value") or ()
+    blocks = [given] if isinstance(given, str) else given
+    for place in message.said:
+        block = {"text": blocks[place]} if isinstance(blocks[place], str) else blocks[place]
+        text = block["text"] or ""
+        cited = block.get("citations")
+        whole = map(_source, cited) if isinstance(cited, list) else ()
+        handed = [source | {"position": len(text.rstrip())} for source in whole if source]
+        listed = block.get("annotations", one.get("annotations") if len(blocks) == 1 else None)
+        yield text, handed or list(_listed(listed, text))
 
 
 def _grounded(metadata: Any, text: str) -> Iterator[_Found]:

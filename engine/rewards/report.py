@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.message import Conversation, Message, asked_in
+from adjudge.engine.formats.messages import Conversation, Message, asked_in, last_reply
 from adjudge.engine.rewards.reward import Spans
 from adjudge.engine.rewards.templates import (
     CLOSING,
@@ -70,7 +70,7 @@ def report_in(said: Conversation, rules: ReportRules, mask: Spans | None = None)
 
 
 def _last_message(messages: Sequence[Message], rules: ReportRules) -> Written:
-    last = next((n for n in range(len(messages) - 1, -1, -1) if messages[n].is_reply), None)
+    last = last_reply(messages)
     later = any(one.is_tool or one.is_thought for one in messages[0 if last is None else last + 1 :])
     if last is None:
         return Written("", not later)

@@ -14,8 +14,8 @@ import msgspec
 from adjudge.engine.config.reward import Constant, OnFailure, Step
 from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import nearest
+from adjudge.engine.formats.messages import Conversation, GivenPage, Message, Pages, asked_in, pages_in
 from adjudge.engine.formats.rubric_rows import as_criteria, read_value
-from adjudge.engine.rewards.message import Conversation, GivenPage, Message, Pages, asked_in, pages_in
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.reasons import Reason

@@ -15,8 +15,8 @@ from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.reward import Formula, RewardConfig, Value
 from adjudge.engine.evaluation.evaluator import CaseTools, Evaluator, usage_of
 from adjudge.engine.evaluation.gate import RewardGates
+from adjudge.engine.formats.messages import GivenPage
 from adjudge.engine.rewards.flags import ALWAYS, UNCLEAR, Said, flags_of
-from adjudge.engine.rewards.message import GivenPage
 from adjudge.engine.rewards.report import Written, prompt_in, report_in
 from adjudge.engine.rewards.reward import Part, Reward, RewardItem, own_gold, pages_of
 from adjudge.engine.telemetry.metrics import note

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from adjudge.engine.config.reward import ReportRules
-from adjudge.engine.rewards.message import FINISHING, TOOLS
+from adjudge.engine.formats.messages import FINISHING, TOOLS
 from adjudge.judges.marks import ANSWERS, ASSISTANT, THOUGHTS
 
 __all__ = ["CLOSING", "OPENING", "Block", "blocks", "finishes", "has_traces", "is_call", "marks", "role_of"]

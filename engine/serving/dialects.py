@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from adjudge.engine.config.reward import Step
-from adjudge.engine.rewards.message import Conversation, Message, Pages
+from adjudge.engine.formats.messages import Conversation, Message, Pages
 from adjudge.engine.rewards.reward import (
     Reward,
     RewardError,

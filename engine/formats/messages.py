@@ -19,6 +19,7 @@ __all__ = [
     "Message",
     "Pages",
     "asked_in",
+    "last_reply",
     "pages_in",
 ]
 
@@ -129,18 +130,24 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
         return _speaker(self.role or self.sender or self.type)
 
     @property
-    def text(self) -> str:
-        """What is said after its last call or result; before it, if nothing is said after."""
-        said: list[str] = []
+    def said(self) -> tuple[int, ...]:
+        """The places of the pieces that are said after its last call or result; before it, if nothing is said after."""
+        said: list[int] = []
         is_over = False
-        for piece in self._pieces:
+        for place, piece in enumerate(self._pieces):
             if piece.is_text and not (is_over and piece.is_blank):
                 if is_over:
                     said.clear()
-                said.append(piece.text or "")
+                said.append(place)
                 is_over = False
             is_over = is_over or piece.is_step
-        return "".join(said)
+        return tuple(said)
+
+    @property
+    def text(self) -> str:
+        """What is said in these pieces."""
+        pieces = self._pieces
+        return "".join(pieces[place].text or "" for place in self.said)
 
     @property
     def finishes(self) -> bool:
@@ -217,6 +224,11 @@ def _name_of(call: object) -> str | None:
     named = call.get("function", call) if isinstance(call, Mapping) else None
     name = named.get("name") if isinstance(named, Mapping) else None
     return name if isinstance(name, str) else None
+
+
+def last_reply(messages: Sequence[Message]) -> int | None:
+    """The place of the model's last words to its user; None if it has said nothing."""
+    return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_reply), None)
 
 
 def asked_in(turns: Conversation) -> str:
