@@ -380,6 +380,63 @@ def test_year_at_the_head_of_a_heading_is_a_part_of_its_name() -> None:
     assert triplets("## 2024 Cost\n\n- Panels: 40 [5]\n\n" + LIST)[0][0] == "2024 Cost: Panels: 40"
 
 
+_DEAD = (
+    "javascript:void(0)",
+    "data:text/plain,oats",
+    "file:///mill.pdf",
+    "ftp://mill.example/oats",
+    "sandbox:/oats.csv",
+)
+
+
+@pytest.mark.parametrize("target", _DEAD)
+@pytest.mark.parametrize(
+    "form",
+    ["It grew [Mill]({}).", "It grew. [Mill]({})", 'It grew (<a href="{}">Mill</a>).'],
+)
+def test_link_to_no_page_of_the_web_is_cited(target: str, form: str) -> None:
+    found = parse(form.format(target))
+    assert [one.url for one in found.triplets] == [target] and found.marks == 1
+
+
+@pytest.mark.parametrize(
+    "target", ["mailto:miller@mill.example", "tel:+4912", "#mill", "/mill", "../mill", "x"]
+)
+@pytest.mark.parametrize("form", ["It grew [Mill]({}).", 'It grew <a href="{}">fast</a>.'])
+def test_link_to_people_or_within_the_report_cites_nothing(target: str, form: str) -> None:
+    found = parse(form.format(target))
+    assert not found.triplets and not found.marks and len(found.passages) == 1
+
+
+def test_link_without_an_address_leads_nowhere() -> None:
+    for text in ("It grew [Mill]().", "It grew. [Mill]( )", "It grew [3](<>)."):
+        found = parse(text)
+        assert not found.triplets and found.marks == len(found.unresolved) == 1
+    for text in ("It calls `[a]()` twice.", "It calls names[a]() twice.", "It grew []()."):
+        assert not parse(text).marks
+
+
+@pytest.mark.parametrize("target", ["javascript:void(0)", "ref:1", "", "#fn1"])
+@pytest.mark.parametrize("name", ["1", "S1"])
+def test_link_to_no_page_is_the_mark_of_its_label(target: str, name: str) -> None:
+    listed = f"\n\n## References\n\n[{name}] Mill. https://mill.example/oats\n"
+    cited = parse(f"It grew [{name}]({target}).{listed}").triplets
+    assert [one.url for one in cited] == ["https://mill.example/oats"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It grew.\n\n[Copy](javascript:void(0))\n\nIt shrank.",
+        "## It grew [¶](javascript:void(0))\n\nIt shrank.",
+        '<p>It grew.</p><p><a href="javascript:;">Share</a></p><p>It shrank.</p>',
+        "It shrank.\n\n- [Share]()\n- [Save](JavaScript:save())",
+    ],
+)
+def test_button_of_a_page_cites_nothing(text: str) -> None:
+    assert not parse(text).triplets and not parse(text).marks
+
+
 @pytest.mark.parametrize("tooltip", ['"(seen)"', "'seen'", "(seen)"])
 def test_link_tooltip_must_be_quoted(tooltip: str) -> None:
     assert triplets(f"The [tower](https://a.example {tooltip}) has grown.") == [

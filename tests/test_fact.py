@@ -198,8 +198,9 @@ async def test_fetch_off_asks_nothing_about_pages() -> None:
     assert (uncited.scores["c_acc"], uncited.evidence) == (0, ())
 
 
-async def test_malformed_url_is_not_read_and_blamed_on_the_report() -> None:
-    card, tools = await run(case("Trams are [cheap](https://[::bad/x) in every large city. All of them."))
+@pytest.mark.parametrize("url", ["https://[::bad/x", "javascript:void(0)", "data:text/html,cheap"])
+async def test_malformed_url_is_not_read_and_blamed_on_the_report(url: str) -> None:
+    card, tools = await run(case(f"Trams are [cheap]({url}) in every large city. All of them."))
     near(card, pairs=1, unreachable=1, c_acc=0, judged=0)
     assert card.bounds["judged"] == Bounds(0, 1, 1, 1)
     assert tools.urls == []

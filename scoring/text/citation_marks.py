@@ -63,9 +63,13 @@ _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
 SCHEME = r"(?:[hH][tT][tT][pP][sS]?://|[wW](?<![\w/.@-].)[wW][wW]\.(?=[\w-]{1,63}\.[^\W\d]))"
 """What an address in a text begins with; in both cases, for speed."""
 _TARGET = re.compile(
-    r"<?(?:[a-z][a-z0-9+.-]{1,20}:/{1,2}|www\.|//(?=[\w-]{1,63}\.[\w-])|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))",
+    r"<?(?:(?!(?:doi|arxiv|mailto|tel|sms):)[a-z][a-z0-9+.-]{1,20}:(?=[^\s<>])|www\."
+    r"|//(?=[\w-]{1,63}\.[\w-])|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))",
     re.IGNORECASE,
 )
+"""What a link cites: an address of any scheme, but for those of people; identifiers are read as they are anywhere."""
+_ELSEWHERE = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]{1,20}:", re.IGNORECASE)
+_NOWHERE = ("",)  # the labels of a link without an address: no list defines one
 
 # Atomic: what follows a dagger may itself look like numbers, and each of them would double the ways to read the rest.
 _ONE = r"(?>\^?\d{1,4}(?:†[^\[\]【】［］〔〕\n,，;；]{0,80}|L\d{1,6}(?:-L?\d{1,6}(?![\dL†]))?|summary)?)"
@@ -182,6 +186,16 @@ class Mark(NamedTuple):
     title: str = ""
     raw: str = ""
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether its link leads to no page of the web."""
+        return self.labels == _NOWHERE or _ELSEWHERE.match(self.url) is not None
+
+    @property
+    def is_button(self) -> bool:
+        """Whether its link is such as those are by which a page is used: one of a script, or of nothing."""
+        return self.labels == _NOWHERE or self.url[:11].lower() == "javascript:"
+
 
 class _Span(NamedTuple):
     start: int
@@ -292,7 +306,7 @@ def _pieces(text: str, known: Labels) -> Iterator[str | Mark]:
 def _spans(text: str, known: Labels) -> Iterator[_Span]:
     """All marks in order, none inside another; a link takes precedence over what is inside it."""
     position = 0
-    for link in chain(_links(text), [_Span(len(text), len(text), Mark())]):
+    for link in chain(_links(text, known.known), [_Span(len(text), len(text), Mark())]):
         gap_end = link.start
         yield from _tokens(text, position, gap_end, known)
         if link.end > link.start:
@@ -300,11 +314,11 @@ def _spans(text: str, known: Labels) -> Iterator[_Span]:
         position = link.end
 
 
-def _links(text: str) -> Iterator[_Span]:
+def _links(text: str, known: Collection[str]) -> Iterator[_Span]:
     """Markdown links that leave the report, and images, outermost first."""
     end = 0
     for start, middle, stop in sorted(_bracketed(text)) if "](" in text else ():
-        mark = _linked(text[start + 1 : middle], _target(text, middle + 2, stop)) if start >= end else None
+        mark = _link_mark(text, start, middle, stop, known) if start >= end else None
         if start >= end and text[start - 1 : start] == "!":
             start, mark = start - 1, Mark(title=text[start + 1 : middle])
         if mark is not None:
@@ -344,16 +358,34 @@ def _target(text: str, start: int, end: int) -> str:
     url, *tooltip = text[start:end].strip().split(maxsplit=1) or [""]
     if tooltip and (tooltip[0][0] not in "\"'(" or tooltip[0].rstrip()[-1] not in "\"')"):
         return ""
-    return url if url.startswith("#") or _TARGET.match(url) else ""
+    return url if url.startswith("#") or leads_out(url) else ""
 
 
-def _linked(title: str, target: str) -> Mark | None:
-    """A link as a mark, numbered if its title is only a number; a link within the report is left out."""
+def leads_out(target: str) -> bool:
+    """Whether a link to `target` cites an address of any scheme, rather than a place in the report or people."""
+    return _TARGET.match(target) is not None
+
+
+def _link_mark(text: str, start: int, middle: int, stop: int, known: Collection[str]) -> Mark | None:
+    """A link as a mark, of a label if its title is only a number, or one that is `known` where it leads to no page.
+
+    Left out are links to a place in the report or to people, and in code those that lead to no page. One without an
+    address leads nowhere.
+    """
+    title, target, before = text[start + 1 : middle], _target(text, middle + 2, stop), text[start - 1 : start]
     inner = title.strip("[]【】^\\ ")
     labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
     if target.startswith("#"):
         return Mark(labels) if labels else None
-    return Mark(labels, exact_url(_with_scheme(target)), "" if labels else title) if target else None
+    if target:
+        mark = Mark(labels, exact_url(_with_scheme(target)), "" if labels else title)
+    elif inner and not before.isalnum() and not text[middle + 2 : stop].strip(" <>"):
+        mark = Mark(labels or _NOWHERE, title="" if labels else title)
+    else:
+        return None
+    if mark.is_dead and label(inner) in known:
+        return mark._replace(labels=(label(inner),), title="")
+    return None if before == "`" and (mark.is_dead or not target) else mark
 
 
 def _with_scheme(url: str) -> str:

@@ -268,7 +268,8 @@ class Sources:
         found: dict[str, tuple[int, str]] = {}
         looked_up: set[str] = set()
         for mark in marks:
-            if mark.url:
+            listed = mark.is_dead and any(name in self._defined for name in mark.labels)
+            if mark.url and not listed:
                 key = url_key(mark.url)
                 numbered = mark.labels and mark.labels[0].isdecimal()
                 found.setdefault(
@@ -637,7 +638,8 @@ class _Body:
         heading = marked(_NUMBER.sub("", text), self._sources.labels)
         self._lead = _NUMBER.sub("", heading.fact)  # one in bold
         self._bare = None
-        sources = self._sources.counted(heading.marks, number) if heading.marks else {}
+        live = [mark for mark in heading.marks if not mark.is_button]
+        sources = self._sources.counted(live, number) if live else {}
         if not sources:
             own = _Statement(heading, _OUTSIDE) if _SAID.search(text) else None
             self._bare = _Titled(heading.title, {}, _SECTION, own)
@@ -755,7 +757,10 @@ class _Body:
             if not self._fresh or statement.states():
                 self._state(statement, {})
             return
-        sources = self._sources.counted(sentence.marks, self._began)
+        marks = sentence.marks
+        if not (follows or statement.states()):  # nor does a button of its page cite anything
+            marks = [mark for mark in marks if not mark.is_button]
+        sources = self._sources.counted(marks, self._began)
         if not statement.states():
             if not sources:
                 return

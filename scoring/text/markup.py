@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
+from adjudge.scoring.text.citation_marks import leads_out
 from adjudge.scoring.text.notations import in_markdown
 from adjudge.scoring.text.scan import NOWHERE, code_spans, entry, leads_to_address
 from adjudge.scoring.text.titles import LIKELY, strength
@@ -289,7 +290,7 @@ class _Markdown:
         if closes:
             return self._behind.pop() if self._behind else ""
         url = unescape(_attributes(tag["rest"]).get("href", "")).strip().replace(" ", "%20")
-        if url.lower().startswith(("http://", "https://")) and len(self._behind) < _MAX_OPEN:
+        if leads_out(url) and len(self._behind) < _MAX_OPEN:
             self._behind.append(f"]({url})")
             return "["
         self._behind.append("")
