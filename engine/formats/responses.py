@@ -161,9 +161,9 @@ def _spoken(one: Any) -> Iterator[tuple[str, list[_Found]]]:
     if message is None:
         return
     given = one.get("content") or one.get("parts") or one.get("value") or ()
-    blocks = [given] if isinstance(given, str) else given
+    blocks: Any = [given] if isinstance(given, str) else given
     for place in message.said:
-        block = {"text": blocks[place]} if isinstance(blocks[place], str) else blocks[place]
+        block: dict[str, Any] = {"text": blocks[place]} if isinstance(blocks[place], str) else blocks[place]
         text = block["text"] or ""
         cited = block.get("citations")
         whole = map(_source, cited) if isinstance(cited, list) else ()
