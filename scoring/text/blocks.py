@@ -10,10 +10,9 @@ Time is linear in the text, and a line is never compared with more than the five
 import re
 import sys
 import unicodedata
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Set
-from itertools import chain, islice, pairwise, takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +21,7 @@ from adjudge.scoring.text.citation_marks import SMALL, label
 from adjudge.scoring.text.scan import (
     BARE_ADDRESS,
     HEADING,
+    NOWHERE,
     Entry,
     Line,
     address_in,
@@ -38,6 +38,7 @@ from adjudge.scoring.text.titles import LIKELY, MAX_TITLE, SURE, strength
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
 _LOOK_AHEAD = 5
+_BOLD = frozenset("*_")  # what such a line begins with
 _BOLD_LINE = re.compile(r"\s{0,3}(?:\*\*|__)([^*_]{1,60})(?:\*\*|__)\s*[:：]?\s*")
 
 
@@ -64,26 +65,55 @@ def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
     """
     known = outlined(text) if outline is None else outline
     lists = _ReferenceLists()
-    found = _with_entries(scan(text))
-    ahead = deque(islice(found, _LOOK_AHEAD))
-    number = 0
-    while ahead:
-        line = ahead.popleft()
-        ahead.extend(islice(found, 1))
+    found = _Lines(_read(text))
+    held_spans, source_spans = _Spans(known.lists), _Spans(known.sources)
+    for number, line in enumerate(found):
         if line.kind == "code":
             yield line
-        elif _within(number, known.sources):
+        elif source_spans.hold(number):
             lists.leave()
             yield line._replace(kind="source") if line.kind != "blank" else line
         else:
-            held = lists.holds(line, (later.raw for later in ahead)) or _within(number, known.lists)
+            held = lists.holds(line, found) or held_spans.hold(number)
             yield line._replace(kind="reference") if held else line
-        number += 1
 
 
-def _within(number: int, spans: tuple[tuple[int, int], ...]) -> bool:
-    place = bisect_right(spans, (number, sys.maxsize)) - 1
-    return place >= 0 and spans[place][0] <= number <= spans[place][1]
+class _Lines:
+    """Lines one after the other, with those below the last one, which are looked at only where they matter."""
+
+    def __init__(self, found: Iterator[Line]) -> None:
+        self._found = found
+        self._ahead = deque[Line]()
+
+    def __iter__(self) -> Iterator[Line]:
+        found, ahead = self._found, self._ahead
+        while True:
+            if ahead:
+                yield ahead.popleft()
+            elif (line := next(found, None)) is not None:
+                yield line
+            else:
+                return
+
+    def below(self, count: int) -> Iterator[Line]:
+        """The next lines, at most `count`."""
+        while len(self._ahead) < count and (line := next(self._found, None)) is not None:
+            self._ahead.append(line)
+        return islice(self._ahead, count)
+
+
+class _Spans:
+    """First and last lines of spans in order; asked for one line after the other."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._spans = iter(spans)
+        self._start, self._end = next(self._spans, NOWHERE)
+
+    def hold(self, number: int) -> bool:
+        """Whether a span holds this line."""
+        while number > self._end:
+            self._start, self._end = next(self._spans, NOWHERE)
+        return self._start <= number
 
 
 class _Block:
@@ -205,10 +235,14 @@ class _LinkedItems:
 
     def read(self, line: Line) -> None:
         """Read a line that is neither blank nor a heading."""
-        bold = _BOLD_LINE.fullmatch(line.text) if line.kind == "prose" else None
+        bold = (
+            _BOLD_LINE.fullmatch(line.text)
+            if line.kind == "prose" and line.text.lstrip()[:1] in _BOLD
+            else None
+        )
         if bold:
             self.begin(bold[1])
-        elif line.kind == "item" and _LINKS.fullmatch(line.text.strip()):
+        elif line.kind == "item" and "](" in line.text and _LINKS.fullmatch(line.text.strip()):
             self._linked += 1
             self._items += 1
             self._pure = self._pure and _indent(line.raw) <= self._indent  # else a source of the item above
@@ -348,11 +382,15 @@ class _Outliner:
         self._linked.read(line)
         self._whole(number, line)
         text = unquoted(line.raw)[:_MAX_LINE]
-        self._key(number, line, text)
+        telling = line.kind != "prose" or _TELLING.search(text) is not None
+        if telling:
+            self._key(number, line, text)
+        else:
+            self._waiting = None
         if self._below_name(number, text):
             return
-        found = entry(text)
-        address = address_in(text)
+        found = entry(text) if telling else None
+        address = address_in(text) if telling else None
         if found and found.label and not _statement(found, line):
             self._entry(number, line, found)
         elif self._block and address and address_alone(text):
@@ -366,7 +404,8 @@ class _Outliner:
             self._block.end, self._block.bare = number, False
         else:
             self._end()
-            self._point(text)
+            if telling:
+                self._point(text)
             self._inline += address is not None
             name = _name(line)
             if name:
@@ -544,7 +583,11 @@ def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def outlined(text: str) -> Outline:
     """Which lines of `text` are reference lists. Linear in its length."""
-    return _Outliner().outline(_with_entries(scan(text)))
+    return _Outliner().outline(_read(text))
+
+
+def _read(text: str) -> Iterator[Line]:
+    return _with_entries(scan(text)) if "](" in text else scan(text)
 
 
 def _with_entries(found: Iterable[Line]) -> Iterator[Line]:
@@ -553,19 +596,18 @@ def _with_entries(found: Iterable[Line]) -> Iterator[Line]:
     A blank line may stand between the two.
     """
     waits = 0  # lines to the address of the entry that has begun
-    for line, below, further in _with_two_below(found):
+    each = _Lines(iter(found))
+    for line in each:
         if not waits and _begins_entry(line):
+            below, further, *_ = (*each.below(2), _NOTHING, _NOTHING)
             waits = 1 if _is_address(below) else 2 if below.kind == "blank" and _is_address(further) else 0
             yield line._replace(kind="reference") if waits else line
             continue
         yield line._replace(kind="reference") if waits and line.kind != "blank" else line
-        waits = max(0, waits - 1)
+        waits -= waits > 0
 
 
-def _with_two_below(found: Iterable[Line]) -> Iterator[tuple[Line, Line, Line]]:
-    nothing = Line("blank", "", "")
-    for (line, below), (_, further) in pairwise(pairwise(chain(found, [nothing] * 2))):
-        yield line, below, further
+_NOTHING = Line("blank", "", "")
 
 
 def _is_address(line: Line) -> bool:
@@ -580,6 +622,8 @@ def _begins_entry(line: Line) -> bool:
 
 
 _MAX_LINE = 20_000
+# What no entry, label, mark or address is without.
+_TELLING = re.compile(r"[^\w\s,;'’\"“”!?.]|[\d_¹²³⁰-⁹①-⑳㉑-㉟]|\.(?=[\s\[<h])|[wW]{3}\.")
 _MAX_ENTRIES = 1_000_000
 
 
@@ -593,6 +637,7 @@ def _statement(found: Entry, line: Line) -> bool:
 
 
 _MARKED = re.compile(r"[:：][\s*_]{0,4}[\[【(（\d]")  # a line of sources rather than their title
+_MAX_NAME_ALONE = 40  # characters of a name without a colon
 _ENDS = (".", "。", "]", "】", ")", "）")  # of a statement, and of its marks
 
 
@@ -600,11 +645,15 @@ def _name(line: Line) -> str:
     """The name of a list on a line of its own that is no heading: "Sources:", "**Sources**"; "" for any other line."""
     if line.kind != "prose" or len(line.text) > MAX_TITLE:
         return ""
-    bold = _BOLD_LINE.fullmatch(line.text)
+    bold = _BOLD_LINE.fullmatch(line.text) if line.text.lstrip()[:1] in _BOLD else None
     text = bold[1] if bold else line.text.strip()
-    sure = 0 if _MARKED.search(text) else strength(text)
-    alone = len(text) < 40 and (sure >= LIKELY or not text.endswith(_ENDS))
-    return text if sure and (bold or text.endswith((":", "：")) or alone) else ""
+    if not bold and len(text) >= _MAX_NAME_ALONE and not text.endswith((":", "：")):
+        return ""
+    sure = strength(text)
+    if not sure or _MARKED.search(text):
+        return ""
+    alone = len(text) < _MAX_NAME_ALONE and (sure >= LIKELY or not text.endswith(_ENDS))
+    return text if (bold or text.endswith((":", "：")) or alone) else ""
 
 
 def address_alone(text: str) -> bool:
@@ -636,15 +685,17 @@ class _ReferenceLists:
         self._entries = False  # whether the list has shown a labelled or bulleted entry
         self._gap = False  # whether a blank line came last
 
-    def holds(self, line: Line, following: Iterable[str]) -> bool:
-        """Whether `line` belongs to a reference list. `following` are the lines below it."""
+    def holds(self, line: Line, found: _Lines) -> bool:
+        """Whether `line`, the last of those `found`, belongs to a reference list."""
         title = self._title(line)
         if title is None:
             return self._inside(line) if self._level else _definition(line)
         if self._level and title[1] > self._level:
             return True
         sure = strength(title[0])
-        opens = sure == SURE or (sure > 0 and _opens_list(following, sure))
+        opens = sure == SURE or (
+            sure > 0 and _opens_list((later.raw for later in found.below(_LOOK_AHEAD)), sure)
+        )
         self._level, self._entries, self._gap = title[1] if opens else 0, False, False
         return opens
 
@@ -734,8 +785,13 @@ def _entry_like(raw: str) -> bool:
     return (found is not None and bool(found.rest)) or bool(address_in(raw))
 
 
+_OPEN_LABELS = frozenset("[【［\\")
+
+
 def _definition(line: Line) -> bool:
     """A labelled address wherever it stands: `[1] Title: https://...`, `[^1]: ...`, `[1]: https://...`."""
+    if line.raw.lstrip(" \t>")[:1] not in _OPEN_LABELS:
+        return False
     raw = unquoted(line.raw)
     start = raw.lstrip()
     if start.startswith("[^"):

@@ -21,6 +21,7 @@ _ITEM = re.compile(
     r"\s{0,20}(?:[-*+•·▪–][ \t]{1,8}|(?:\(?\d{1,3}[.)、．]|[(（]\d{1,3}[)）])[ \t]{0,8})(?=\S)"
 )
 _RULER = re.compile(r"\s{0,3}(?:[-*_=][ \t]{0,3}){3,200}$")
+_RULES = frozenset("-*_=")
 _ROW_RULE = frozenset("|:-+ \t")
 # Where str.splitlines ends a line.
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -144,7 +145,7 @@ def numbered_links(raw: str) -> tuple[tuple[str, ...], str]:
 
 def unquoted(raw: str) -> str:
     """A line without the marks of a block quote."""
-    quote = _QUOTE.match(raw)
+    quote = _QUOTE.match(raw) if ">" in raw else None
     return raw[quote.end() :] if quote else raw
 
 
@@ -210,10 +211,11 @@ def _line(raw: str) -> Line:
     text = unquoted(raw)
     if not text.strip():
         return Line("blank", "", raw)
-    heading = HEADING.fullmatch(text)
+    first = text.lstrip()[0]
+    heading = HEADING.fullmatch(text) if first == "#" else None
     if heading:
         return Line("heading", heading[2].rstrip(" \t#"), raw, len(heading[1]))
-    if _RULER.fullmatch(raw):
+    if first in _RULES and _RULER.fullmatch(raw):
         return Line("ruler", "", raw)
     if "|" in text and (text.lstrip().startswith("|") or _bars(text) > 1):
         return Line("ruler" if _ROW_RULE.issuperset(text) and "-" in text else "row", text.strip(), raw)

@@ -2,7 +2,7 @@
 
 import re
 
-from adjudge.scoring.text.citation_marks import Labels, Mark, pieces
+from adjudge.scoring.text.citation_marks import Labels, Mark, may_hold_mark, pieces
 from adjudge.scoring.text.titles import LIKELY, strength
 
 MAX_FACT = 1_000
@@ -118,6 +118,15 @@ class Marked:
         A link behind the sentence's end names its source, and is no part of it.
         """
         if self._fact is None:
+            if not self.marks:
+                said = self._template
+                said = (
+                    TITLES_BEHIND.sub("", tidy(said))
+                    if ")" in said or "）" in said or "]" in said
+                    else tidy(said)
+                )
+                self._fact = said[:MAX_FACT]
+                return self._fact
             inside = self._inside()
             titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks[:inside]]
             titles += [""] * (len(self.marks) - inside)
@@ -175,6 +184,8 @@ class Marked:
                 continue
             elif _MARK in match[0] or not _abbreviates(template, match.start()):
                 boundaries.append(end)
+        if not boundaries:
+            return [self] if template.strip() else []
         found = []
         start = taken = 0
         for end in [*boundaries, len(template)]:
@@ -234,6 +245,8 @@ def _abbreviates(template: str, stop: int) -> bool:
 
 def marked(text: str, labels: Labels) -> Marked:
     """`text` with its marks lifted out."""
+    if not ("(" in text or "（" in text or may_hold_mark(text)):
+        return Marked(text, [])
     marks: list[Mark] = []
     template: list[str] = []
     for piece in pieces(text, labels):
@@ -259,12 +272,15 @@ _ONLY_LINKS = re.compile(
 _NO_SOURCES = ("note", "notas", "endnote", "footnote", "примечан", "注", "註")
 _TAGS = re.compile(r"</?(?:sub|sup|small|em|i|b|strong)>", re.IGNORECASE)
 _NAME_END = re.compile(r"[:：]| [–—-](?= )")
+_NAME_SIGN = re.compile("[:：–—-]")
 _BEFORE_NAME = re.compile(r"^[\W_]+")
 _MAX_NAME = 40  # characters in front of a line's colon
 
 
 def names_sources(text: str) -> bool:
     """Whether a line is nothing but the sources of what stands beside it: "Source: [A study](https://...), [2]"."""
+    if _NAME_SIGN.search(text, 0, _MAX_NAME) is None:  # quickly, as in most lines
+        return False
     start = _TAGS.sub(lambda tag: " " * len(tag[0]), text[:_MAX_NAME])
     end = _NAME_END.search(start)
     name, behind, colon = (start[: end.start()], end.end(), True) if end else (start, 0, False)
