@@ -189,6 +189,20 @@ LABELS = {
         _marked("(Ostrevan, n.d.)", "(Quell, 2023; Tann, 2022)", "")
         + f"## References\n\n{_APA.replace('2021', 'n.d.')}"
     ),
+    "author and page": (
+        _marked("(Ostrevan 12)", "(Quell and Li 4-5; Tann 7)", "")
+        + "## Works Cited\n\n"
+        + f"Ostrevan, Ada. *Mill register*. Mill, 2021, {MILL}.\n\nQuell, Bo, and Wei Li. *Barge ledger*. {BARGES}.\n\n"
+        + f'Tann, Cy. "Book of weights." *Tonne*, 2022, {WEIGHTS}.\n'
+    ),
+    "raised numbers in front of entries": (
+        _marked("¹", "²˒³", "", space="")
+        + f"---\n\n¹ Mill — {MILL}\n² Barges — {BARGES}\n³ Weights — {WEIGHTS}\n"
+    ),
+    "references of AsciiDoc": (
+        _marked("<<mill>>", "<<barges,Barges 2023>>", f"footnote:[Weights, {WEIGHTS}]")
+        + f"== References\n\n* [[[mill]]] Mill register. {MILL}\n* [[[barges]]] Barge ledger. {BARGES}\n"
+    ),
     "letters and numbers": _marked("[S1]", "[S2]", "[S3]")
     + _listed("- [S1]", "- [S2]", "- [S3]", "## Sources"),
     "letter, dash, number": _marked("[A-0]", "[B-0]", "[C-0]") + _listed("[A-0]", "[B-0]", "[C-0]"),
@@ -227,6 +241,17 @@ LINKS = {
     "links of AsciiDoc": _marked(f"{MILL}[Mill]", f"{BARGES}[Barges]", f" {WEIGHTS}[Weights]"),
     "notes of a wiki": _marked(
         f"<ref>Mill {MILL}</ref>", f"<ref>[{BARGES} Barges]</ref>", f"<ref>{WEIGHTS}</ref>", space=""
+    ),
+    "works of a wiki behind the full stop": _marked(
+        f"<ref>{{{{cite web |url={MILL} |title=Mill}}}}</ref>",
+        f"<ref>[{BARGES} Barges]</ref>",
+        f"<ref name=w>{{{{cite book |title=W |url={WEIGHTS}}}}}</ref>",
+        space=".",
+        stop="",
+    ),
+    "names of addresses of reStructuredText": (
+        _marked("`Mill`_", "`the barges`_", " `Weights`_")
+        + f".. _Mill: {MILL}\n.. _the barges: {BARGES}\n.. _weights: {WEIGHTS}\n"
     ),
     "addresses in brackets": _marked(f"[{MILL}]", f"[{BARGES}]", f"[{WEIGHTS}]"),
     "links of Org": _marked(f"[[{MILL}][Mill]]", f"[[{BARGES}][Barges]]", f" [[{WEIGHTS}][Weights]]"),
@@ -417,6 +442,9 @@ BESIDE = {
 FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML | BESIDE
 
 NO_CITATIONS = (
+    "The windows (March 12) were new, and so was the roof (Ostrevan 12)",
+    "An area of 40 km² in 2023, of 2⁴ parts",
+    '<img src="https://logos.example/a.png" style="height:64px"/> stands above',
     "Samples were dated by δ¹C and by ¹N, and Ca²⁺ was stable",
     "Samples were dated by <sup>1</sup>N, on 3 m<sup>2</sup>, with 10<sup>3</sup> grains",
     "Shares lie in the interval [0, 1] by definition",

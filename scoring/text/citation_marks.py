@@ -94,7 +94,8 @@ _TOKEN = re.compile(
     r"|(?P<round>[(（](?P<inside>[^()（）\n]{1,300})[)）])"
     r"|(?P<circled>[①-⑳㉑-㉟])"
     r"|(?P<sup><sup> ?\\?\[?(?P<raised>\d{1,3}(?: ?, ?\d{1,3}){0,20})\\?\]? ?</sup>)"
-    r"|(?P<small>(?<![\d⁰¹²³⁴-⁹⁻])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒⁻][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
+    r"|(?P<small>(?:(?<![\d⁰¹²³⁴-⁹⁻])|(?<=[ (](?:19|20)\d\d))"
+    r"[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒⁻][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
     rf"|(?P<url>{SCHEME}"
@@ -168,6 +169,12 @@ _MAX_ENCODINGS = 3  # how many times over an address may have been written as HT
 _MAX_AUTHORS = 300  # characters of an entry within which its year stands
 _AUTHOR = re.compile(r"[\s*_\"“\[(]{0,8}([^\W\d_][\w'’-]{0,40})")
 _YEAR = re.compile(r"(?<![\w/.-])(?:(?:1[5-9]|20)\d\d[a-z]?|n\.d\.?|o\.J\.?)(?![\w/-])")
+_SURNAME = re.compile(r"[\s*_\"“\[(]{0,8}([^\W\d_][\w'’-]{0,40}), (?=[^\W\d_])")
+# "Okafor 12", "Brandt and Li 44-45", "qtd. in Okafor 12": an author and a page.
+_AUTHOR_PAGE = re.compile(
+    r"\s?(?:(?:qtd\. in|see|cf\.) )?(?P<author>[^\W\d_][\w'’-]{0,40})(?: (?:and|&) [^\W\d_][\w'’-]{0,40}| et al\.?)?"
+    r" \d{1,4}(?:[-–]\d{1,4})?\s?"
+)
 _AUTHOR_WORD = re.compile(r"[^\W\d_][\w'’-]{0,40}")
 _SEPARATED = re.compile(r"\s{0,3}(?:[,;，；、&]|(?<=\s)(?:and|und|et|y|和|及)(?=\s))\s{0,3}")
 _AT_END = re.compile(
@@ -253,6 +260,12 @@ def author_year(reference: str) -> str:
     """The label of an entry that begins with its author and gives its year; "" for any other."""
     author, year = _AUTHOR.match(reference), _YEAR.search(reference, 0, _MAX_AUTHORS)
     return f"{author[1].casefold()} {year[0].casefold()}" if author and year else ""
+
+
+def author_alone(reference: str) -> str:
+    """The label of an entry that begins with its author ("Okafor, Ngozi"), as pages are cited by; "" for any other."""
+    author = _SURNAME.match(reference)
+    return f"{author[1].casefold()} p." if author else ""
 
 
 def may_hold_mark(text: str) -> bool:
@@ -379,13 +392,13 @@ def _link_mark(text: str, start: int, middle: int, stop: int, known: Collection[
         return Mark(labels) if labels else None
     if target:
         mark = Mark(labels, exact_url(_with_scheme(target)), "" if labels else title)
-    elif inner and not before.isalnum() and not text[middle + 2 : stop].strip(" <>"):
+    elif inner and before != "`" and not before.isalnum() and not text[middle + 2 : stop].strip(" <>"):
         mark = Mark(labels or _NOWHERE, title="" if labels else title)
     else:
         return None
     if mark.is_dead and label(inner) in known:
         return mark._replace(labels=(label(inner),), title="")
-    return None if before == "`" and (mark.is_dead or not target) else mark
+    return None if mark.is_dead and (before == "`" or not inner) else mark
 
 
 def _with_scheme(url: str) -> str:
@@ -539,7 +552,11 @@ def _rounded(match: re.Match[str], known: Labels) -> Mark | None:
     if worded:
         return Mark(worded)
     found: list[str] = []
-    for part in re.split("[;；]", inside):
+    for part in _WORKS.split(inside):
+        page = _AUTHOR_PAGE.fullmatch(part)
+        if page and (name := f"{page['author'].casefold()} p.") in known.known:
+            found.append(name)
+            continue
         for year in _YEAR.finditer(part):
             words = _AUTHOR_WORD.findall(part[: year.start()]) or _AUTHOR_WORD.findall(_before(match))[:-5:-1]
             named = (f"{word.casefold()} {year[0].casefold()}" for word in words)

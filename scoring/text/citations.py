@@ -30,6 +30,7 @@ from adjudge.scoring.text.citation_marks import (
     MAX_PIECE,
     Labels,
     Mark,
+    author_alone,
     author_year,
     clean_url,
     exact_url,
@@ -157,12 +158,19 @@ def labels_of(references: Iterable[Reference], outline: Outline, found: Iterable
     `outline` and `found` are the report's, and its lines.
     """
     bracketed = outline.bracketed
-    known = set[str]()
-    for reference in references:
-        known.add(reference.label)
-        if not bracketed and (named := author_year(reference.title)):
-            known.add(named)
+    listed = list(references)
+    known = {reference.label for reference in listed}
+    if not bracketed:
+        known |= set(filter(None, (author_year(reference.title) for reference in listed)))
+        known |= _by_author(listed).keys()
     return _in_use(Labels(known, () if bracketed else known, words=outline.words), found)
+
+
+def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
+    """The entries by their authors, of those that have one entry."""
+    found = [(author_alone(reference.title), reference) for reference in references if reference.url]
+    often = Counter(name for name, _ in found)
+    return {name: reference for name, reference in found if name and often[name] == 1}
 
 
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
@@ -244,6 +252,8 @@ class Sources:
             named = author_year(reference.title)
             if named and reference.url and named not in self._defined:
                 self._defined[named].append(reference)
+        for name, reference in () if bracketed else _by_author(references).items():
+            self._defined[name].append(reference)
         known = frozenset(self._defined)
         self.labels = _in_use(Labels(known, () if bracketed else known, words=outline.words), found)
         self.marks = 0

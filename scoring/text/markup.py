@@ -73,6 +73,7 @@ _TABLE = frozenset(("table", "thead", "tbody", "tfoot", "colgroup", "col", "tr",
 _MAX_CELLS = 100
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _GONE = _BLOCKS | {
+    "img",
     "span",
     "a",
     "cite",
@@ -88,6 +89,7 @@ _GONE = _BLOCKS | {
     "time",
 }
 _MAX_NAME = 80  # characters of a line in front of its first entry
+_MAX_NOTE = 500  # characters of a wiki's note within which its address stands
 _MAX_OPEN = 1_000  # elements within each other
 
 
@@ -107,7 +109,7 @@ def plain(text: str) -> str:
         text = _WITH_ADDRESS.sub(_entries_apart, text)
     if "://" in text and ("```" in text or "~~~" in text):
         text = "".join(part if is_text else _unfenced(part) for is_text, part in _parts(text))
-    if "</" in text or "<!--" in text:
+    if "</" in text or "<!--" in text or "<img" in text:
         text = "".join(_Markdown(part).written if is_text else part for is_text, part in _parts(text))
     return text
 
@@ -249,7 +251,10 @@ class _Markdown:
                 self._behind.append(f"]({url})")
                 return "["
             labels = next((attributes[one] for one in _CITED if one in attributes), "")
-            is_note = name == "ref" and not labels
+            note = (
+                self._text[tag.end() : tag.end() + _MAX_NOTE].partition("</ref>")[0] if name == "ref" else ""
+            )
+            is_note = name == "ref" and (not labels or "://" in note)
             if tag["rest"].endswith("/"):
                 return f"[{labels}]" if labels else ""
             only = _LABELS_ONLY.match(self._text, tag.end())

@@ -54,6 +54,22 @@ _RST = re.compile(
     r"^\.\. \[#?(?P<defined>[\w.-]{1,40})\][ \t]{1,4}|\[#?(?P<used>[\w.-]{1,40})\]_(?!\w)", re.MULTILINE
 )
 
+_TARGETS = re.compile(
+    rf"^\.\. _(?P<name>[^:`\n]{{1,80}}): {{1,4}}(?P<url>{_LINK})[ \t]{{0,4}}$", re.MULTILINE
+)
+_TARGETED = re.compile(r"`([^`<>\n]{1,80})`_{1,2}(?!\w)")
+_ASCIIDOC = re.compile(
+    r"\[\[\[(?P<key>[\w.:-]{1,40})(?:,[^\[\]\n]{0,80})?\]\]\]|<<(?P<used>[\w.:-]{1,40})(?:,[^<>\n]{0,80})?>>"
+    rf"|footnote:\[[^\[\]\n]{{0,300}}?(?P<url>{_LINK})[^\[\]\n]{{0,100}}\]"
+)
+# Links of a wiki, and its templates of works.
+_WIKI = re.compile(
+    rf"(?<![\[\w])\[(?P<url>{_LINK}) (?P<words>(?:(?!://)[^\[\]\n]){{1,300}})\](?![(\[\]])"
+    rf"|\{{\{{[Cc]it(?:e|ation)[^{{}}]{{0,400}}?\| ?url ?= ?(?P<cited>{_LINK})[^{{}}]{{0,400}}\}}\}}"
+)
+# An entry below the text that begins with its raised number.
+_RAISED_ENTRY = re.compile(r"^[ \t>]{0,4}([⁰¹²³⁴-⁹]{1,3})[ \t]{1,4}(?=[^\n]{0,400}?://)", re.MULTILINE)
+
 # Numbers in signs that stand for other things too: these are marks where each of them is the number of an entry.
 _NUMBERED = re.compile(r"[{<#^※]\d")
 _LIST = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,20}+"
@@ -102,6 +118,16 @@ def in_markdown(text: str) -> str:
     ):
         text = _LINKED.sub(_link, text)
     text = text.replace("][http", "] [http")
+    if "`_" in text and ".. _" in text:
+        text = _with_targets(text)
+    if "<<" in text or "footnote:[" in text:
+        text = _ASCIIDOC.sub(
+            lambda found: f" ({found['url']})" if found["url"] else f"[{found['key'] or found['used']}]", text
+        )
+    if "[http" in text or "{{" in text:
+        text = _WIKI.sub(lambda found: found["cited"] or f"[{found['words']}]({found['url']})", text)
+    if "://" in text:
+        text = _RAISED_ENTRY.sub(lambda found: f"[{found[1].translate(SMALL)}] ", text)
     if "]_" in text:
         text = _RST.sub(lambda found: f"[{found['defined'] or found['used']}] ", text)
     if any(part in text for part in _RAISED_PARTS):
@@ -119,6 +145,17 @@ def in_markdown(text: str) -> str:
     if "]-" in text or "]–" in text or "] –" in text or "]—" in text:
         text = _SPAN.sub(r"[\1-\2]", text)
     return _with_notes(text) if "</sup>" in text or any(sign in text for sign in "†‡§¶") else text
+
+
+def _with_targets(text: str) -> str:
+    """`text` with reStructuredText's names of addresses as links."""
+    named = {found["name"].casefold(): found["url"] for found in _TARGETS.finditer(text)}
+
+    def link(found: re.Match[str]) -> str:
+        url = named.get(found[1].casefold())
+        return f"[{found[1]}]({url})" if url else found[0]
+
+    return _TARGETED.sub(link, _TARGETS.sub("", text)) if named else text
 
 
 def _with_notes(text: str) -> str:
