@@ -176,6 +176,28 @@ def test_mark_that_stands_high_is_of_its_line(tmp_path):
     assert read(tmp_path, page).startswith("The kite is red.[^1][^2] It is large.")
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "blocks"),
+    [
+        ("The kite is red", "and large.", 1),
+        ("It lives in Wales,", "Kent and Fife.", 1),
+        ("The kite is red.", "and large.", 2),
+        ("The kite is red", "Birds of Kent", 2),
+        ("The kite is red", "- and large", 2),
+    ],
+)
+def test_paragraph_goes_on_over_the_end_of_a_page(tmp_path, above, below, blocks):
+    made = pypdfium2.PdfDocument.new()
+    for signs in (
+        [(50, 700, BODY, "It is so."), (50, 60, BODY, above)],
+        [(50, 700, BODY, below), (50, 660, BODY, "It flies.")],
+    ):
+        made.import_pages(pypdfium2.PdfDocument(pdf(signs)))
+    file = io.BytesIO()
+    made.save(file)
+    assert len(read(tmp_path, file.getvalue()).split("\n\n")) == blocks + 2
+
+
 def test_what_stands_at_the_edge_of_most_pages_is_not_the_report(tmp_path):
     made = pypdfium2.PdfDocument.new()
     for number, text in enumerate(("The kite is red.", "It is large.", "It is old."), 1):

@@ -40,6 +40,7 @@ _DOT = 0.15, 0.7  # sizes of a sign that a drawn bullet is high
 _ROUND = 0.8, 1.25  # times its height that it is wide
 _AWAY = 2.5  # sizes of a sign between a drawn bullet and its item, at most
 _SENTENCE = ".。,;"  # what a heading does not end in
+_ENDS = ".!?:;。！？：；)）]】"  # what a paragraph ends in
 _MARK = re.compile(r"[\d,;\s\u2013-]{1,40}")
 _HYPHENS = "\x02\ufffe"  # PDFium's, for the one that a line ends in; it takes the next line for the same
 _REST = re.compile(r"[\w.%+-]*?[/=_]")  # what the line begins with after an address that does not end
@@ -309,6 +310,10 @@ def _goes_on(lines: Sequence[_Line], at: int) -> bool:
         return True
     apart = _foot(above) - _foot(line)
     size = max(_size(above), _size(line))
+    if apart < 0:  # at the head of the next page, or column
+        begins = line[0].text
+        same = _size(above) == _size(line) and above[-1].text not in _ENDS
+        return same and (begins.islower() or begins > "\u2e7f" or above[-1].text == ",")
     return 0 < apart <= _APART * size and above[0].left - line[0].left < _OUT * size
 
 
