@@ -63,11 +63,15 @@ def test_words_within_an_area_are_its_link(tmp_path):
     assert read(tmp_path, page) == f"It is red ([Kite Office](<{URL}>))."
 
 
-@pytest.mark.parametrize("scheme", ["javascript:alert", "file:///etc/passwd", "mailto:a"])
-def test_areas_that_lead_to_no_page_are_no_links(tmp_path, scheme):
-    assert (
-        read(tmp_path, pdf([(50, 700, BODY, "It is red.")], [((50, 697, 200, 710), scheme)])) == "It is red."
-    )
+@pytest.mark.parametrize("url", ["mailto:a@kites.example", "tel:12", "#top", "../red.pdf"])
+def test_areas_that_lead_to_people_or_within_are_no_links(tmp_path, url):
+    assert read(tmp_path, pdf([(50, 700, BODY, "It is red.")], [((50, 697, 200, 710), url)])) == "It is red."
+
+
+@pytest.mark.parametrize("url", ["javascript:alert", "file:///red.pdf", "ftp://kites.example/red"])
+def test_areas_that_lead_to_no_page_are_links_as_elsewhere(tmp_path, url):
+    page = pdf([(50, 700, BODY, "It is red Kite.")], [((110, 697, 134, 710), url)])
+    assert read(tmp_path, page) == f"It is red [Kite](<{url}>)."
 
 
 def test_larger_lines_are_headings_and_signs_begin_items(tmp_path):

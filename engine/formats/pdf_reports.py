@@ -19,6 +19,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from adjudge.fetchers.process import Unreadable
+from adjudge.scoring.text.citation_marks import leads_out
 
 __all__ = ["markdown_of"]
 
@@ -211,7 +212,7 @@ def _areas(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument) -> Iterator
         path = ctypes.create_string_buffer(size)
         raw.FPDFAction_GetURIPath(document, action, path, size)
         url = path.value.decode("utf-8", "replace").strip()
-        if not url.startswith(("http://", "https://")):
+        if not leads_out(url):
             continue
         for number in range(min(raw.FPDFLink_CountQuadPoints(link), _LINKS)):
             if raw.FPDFLink_GetQuadPoints(link, number, quad):
