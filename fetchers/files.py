@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-_SAFE = " ()[]{},;:=+@!'&~"
+_SAFE = " ()[]{},;=+@!'&~"
 _MAX_BYTES = 200
 
 
@@ -121,10 +121,16 @@ def _digest(file: Path) -> str:
 def file_name(name: str) -> str:
     """`name` as one part of a path, another for every name: percent-encoded where it could lead elsewhere, or cut.
 
+    It holds no sign that Windows keeps out of names of files.
+
     Names that differ in case alone, which some filesystems take for one, stay apart only where case counts.
     """
     found = name
-    odd = any(char in name for char in "/\\%:") or name.startswith((".", " ")) or name.endswith((".", " "))
+    odd = (
+        any(char in name for char in '/\\%:*?"<>|')
+        or name.startswith((".", " "))
+        or name.endswith((".", " "))
+    )
     if odd or not name.isprintable() or not name:
         found = quote(name, safe=_SAFE, errors="surrogatepass").replace(".", "%2E", 1) or "%"
     if len(found.encode("utf-8", "replace")) <= _MAX_BYTES:
