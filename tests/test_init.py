@@ -337,6 +337,19 @@ def test_empty_cell_of_the_texts_is_an_empty_report(tmp_path: Path) -> None:
     assert {one.system: one.load().text for one in dataset.reports} == {"wren": "", "robin": "Red."}
 
 
+def test_headings_are_read_as_people_write_them(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "a.csv": f"Task ID,Question, MODEL ,Answer,ANSWER\n7,{KITE},wren,Red.,no\n7,{KITE},robin,Blue.,no\n"
+        },
+    )
+    start(tmp_path)
+    dataset = chosen_dataset(RunConfig.load(tmp_path / "adjudge.yaml"))
+    assert list(dataset.tasks) == ["7"]
+    assert {one.system: one.load().text for one in dataset.reports} == {"wren": "Red.", "robin": "Blue."}
+
+
 def test_options_decide(tmp_path: Path, capsys) -> None:
     put(tmp_path, {"kite.md": TEXT})
     code, _, error = run(capsys, "init", tmp_path, "--protocol", "rase")

@@ -12,15 +12,14 @@ from adjudge.engine.errors import nearest
 from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.records import Raws, Record
 from adjudge.engine.formats.responses import hand_over, may_hand_over
+from adjudge.engine.formats.usual_names import PROMPT, SYSTEM, TASK, TEXT, is_usual
 from adjudge.scoring.contract.case import Task
 
 __all__ = [
     "JOINED",
     "SAMPLE",
-    "TASKS_COLUMNS",
     "Columns",
     "Prompts",
-    "is_usual",
     "place_of",
     "question_in",
     "renamed",
@@ -57,27 +56,6 @@ def _words(prompt: str) -> str:
     return " ".join(prompt.split())
 
 
-# Names that columns have in files of reports, where they have not the layout's own.
-_TASK = ("id", "task", "idx", "qid", "uid", "query_id", "question_id", "prompt_id", "task_idx", "key")
-_TEXT = (
-    "text",
-    "article",
-    "response",
-    "report",
-    "final_report",
-    "output",
-    "answer",
-    "prediction",
-    "completion",
-)
-_USUAL = re.compile(rf"(?i)(?:{'|'.join(_TEXT)})s?")
-_SYSTEM = ("model", "model_name", "system_name", "agent")
-_PROMPT = ("prompt", "question", "query", "task")
-TASKS_COLUMNS = {
-    "id": tuple(name for name in ("task_id", *_TASK) if name not in ("id", "task")),
-    "prompt": tuple(name for name in _PROMPT if name != "prompt"),
-}
-"""Names that columns have in files of tasks, where they have not ours."""
 SAMPLE = re.compile(r"(.{1,500})-([0-9]{1,6})")
 """The name of a report that is a sample: its task's, and the sample's number."""
 _ROUND = re.compile(rb"\s*(-?[0-9]{1,300})(?:\.0{1,300})?\s*")
@@ -127,20 +105,20 @@ class Columns(Generic[K]):
     def _renamed(self, row: Raws, record: Record) -> str:
         """Put the fields of `row` under the layout's names; the system."""
         given = self._given(row)
-        unnamed = [name for name in (self._columns.get("system", ""), *_SYSTEM) if row.get(name) in _NOTHING]
+        unnamed = [name for name in (self._columns.get("system", ""), *SYSTEM) if row.get(name) in _NOTHING]
         if record.is_text:
             _typed(row, self._columns)
         if record.task:
             row.setdefault(self._columns["task_id"], _raw(record.task))
         if self._hands:
-            hand_over(row, self._columns["text"], self._columns["citations"], _TEXT)
+            hand_over(row, self._columns["text"], self._columns["citations"], TEXT)
         if "text" in self._required and self._columns["text"] not in row:
-            self._guess("text", row, [name for name in _TEXT if _is_text(row.get(name))])
+            self._guess("text", row, [name for name in TEXT if _is_text(row.get(name))])
         if "task_id" in self._required:
             self._find_task(row, record)
         system = given or (self._file.stem if record.line else self._path[1])
         if "system" in self._required and self._columns["system"] not in row:
-            models = [name for name in _SYSTEM if _is_text(row.get(name))]
+            models = [name for name in SYSTEM if _is_text(row.get(name))]
             if len(models) == 1:
                 self._guess("system", row, models)
             elif unnamed and not models and not self._file.is_of_one:
@@ -184,8 +162,8 @@ class Columns(Generic[K]):
     def _find_task(self, row: Raws, record: Record) -> None:
         column = self._columns["task_id"]
         if column not in row:
-            known = [name for name in _TASK if name in row and _number_as_text(row[name]) in self._tasks]
-            prompts = [name for name in _PROMPT if len(self._asked(row.get(name))) == 1]
+            known = [name for name in TASK if name in row and _number_as_text(row[name]) in self._tasks]
+            prompts = [name for name in PROMPT if len(self._asked(row.get(name))) == 1]
             if known:
                 self._guess("task_id", row, known)
             elif prompts:
@@ -198,7 +176,7 @@ class Columns(Generic[K]):
                 if "sample" in self._columns:
                     row.setdefault(self._columns["sample"], _raw(sample))
             else:
-                self._guess("task_id", row, [name for name in _TASK if name in row][:1])
+                self._guess("task_id", row, [name for name in TASK if name in row][:1])
         row[column] = _raw(_number_as_text(row[column])) if _ROUND.fullmatch(row[column]) else row[column]
 
     def _asked(self, raw: msgspec.Raw | None) -> list[str]:
@@ -240,23 +218,18 @@ def _bare(name: str) -> str:
     return name.removeprefix("idx-").removeprefix("qid_").removesuffix("_report")
 
 
-def is_usual(stem: str) -> bool:
-    """Whether a file's name says only that it is a report: `report.md`, `final-report.html`."""
-    return _USUAL.fullmatch(re.sub(r"[ -]", "_", stem)) is not None
-
-
 def report_in(row: Raws) -> str:
     """The column of a row that may hold a report, by its usual names; "" if none does."""
-    return next((name for name in _TEXT if _is_text(row.get(name))), "")
+    return next((name for name in TEXT if _is_text(row.get(name))), "")
 
 
 def question_in(row: Raws) -> tuple[str, str]:
     """The id and the question of the task that a row is of, by the columns' usual names; "" where there is none."""
     asked = next(
-        (name for name in _PROMPT if _is_text(row.get(name)) and (name != "task" or _is_sentence(row[name]))),
+        (name for name in PROMPT if _is_text(row.get(name)) and (name != "task" or _is_sentence(row[name]))),
         "",
     )
-    named = (name for name in ("task_id", *_TASK) if name in row and name != asked)
+    named = (name for name in ("task_id", *TASK) if name in row and name != asked)
     task = next((found for name in named if (found := _number_as_text(row[name]))), "")
     return task, msgspec.json.decode(row[asked], type=str) if asked else ""
 
@@ -315,7 +288,7 @@ def _number_as_text(raw: msgspec.Raw) -> str:
 def _typed(row: Raws, columns: Mapping[str, str]) -> None:
     """Drop the empty cells of `row`, other than its text's, and read JSON in those of fields that are no texts."""
     text = columns.get("text", "text")
-    texts = [name for name in _TEXT if name in row] if columns and text not in row else [text]
+    texts = [name for name in TEXT if name in row] if columns and text not in row else [text]
     kept = texts if len(texts) == 1 else []
     for name in [name for name, raw in row.items() if bytes(raw) == b'""' and name not in kept]:
         del row[name]

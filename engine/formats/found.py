@@ -19,8 +19,6 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.columns import (
     JOINED,
     SAMPLE,
-    TASKS_COLUMNS,
-    is_usual,
     place_of,
     question_in,
     report_in,
@@ -39,6 +37,7 @@ from adjudge.engine.formats.own import language_of
 from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.report_documents import read_report
+from adjudge.engine.formats.usual_names import TASKS_COLUMNS, is_usual
 from adjudge.judges.plural import listed
 from adjudge.scoring.contract.case import Task
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.formats.columns import TASKS_COLUMNS
 from adjudge.engine.formats.dataset import (
     UNREADABLE,
     Dataset,
@@ -27,6 +26,7 @@ from adjudge.engine.formats.dataset import (
 from adjudge.engine.formats.input_files import TABLES
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.formats.rubric_rows import as_criteria
+from adjudge.engine.formats.usual_names import TASKS_COLUMNS
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import NULL, Report, Task
 from adjudge.scoring.text.thoughts import parted

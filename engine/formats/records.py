@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.rejected import FormatError, Rejected
+from adjudge.engine.formats.usual_names import spelt
 from adjudge.fetchers.extract import decode
 from adjudge.judges.plural import plural
 
@@ -154,7 +155,11 @@ def _of_csv(file: InputFile) -> Iterator[Record]:
         )
     if table.num_columns > _MAX_COLUMNS:
         raise ValueError(f"more than {_MAX_COLUMNS:,} columns")
-    names = [str(column[0]).strip() for column in table.columns]
+    headings = [str(column[0]).strip() for column in table.columns]
+    said = file.fields.values()
+    names: list[str] = []
+    for heading in headings:
+        names.append(heading if heading in said else spelt(heading, {*headings, *said, *names}))
     for number, row in enumerate(zip(*(column.to_pylist()[1:] for column in table.columns), strict=True), 2):
         cells = {name: cell for name, cell in zip(names, row, strict=True) if name}
         yield Record(number, msgspec.json.encode(cells), is_text=True)

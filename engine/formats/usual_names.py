@@ -1,0 +1,37 @@
+"""Names that columns have in files of others, where they have not the layout's own."""
+
+import re
+from collections.abc import Container
+
+TASK = ("id", "task", "idx", "qid", "uid", "query_id", "question_id", "prompt_id", "task_idx", "key")
+TEXT = (
+    "text",
+    "article",
+    "response",
+    "report",
+    "final_report",
+    "output",
+    "answer",
+    "prediction",
+    "completion",
+)
+SYSTEM = ("model", "model_name", "system_name", "agent")
+PROMPT = ("prompt", "question", "query", "task")
+TASKS_COLUMNS = {
+    "id": tuple(name for name in ("task_id", *TASK) if name not in ("id", "task")),
+    "prompt": tuple(name for name in PROMPT if name != "prompt"),
+}
+"""Names that columns have in files of tasks, where they have not ours."""
+_KNOWN = frozenset({"task_id", "system", "language", "domain", "sample", *TASK, *TEXT, *SYSTEM, *PROMPT})
+_USUAL = re.compile(rf"(?i)(?:{'|'.join(TEXT)})s?")
+
+
+def is_usual(stem: str) -> bool:
+    """Whether a file's name says only that it is a report: `report.md`, `final-report.html`."""
+    return _USUAL.fullmatch(re.sub(r"[ -]", "_", stem)) is not None
+
+
+def spelt(name: str, others: Container[str]) -> str:
+    """A heading of a table as the usual name that it is (`Final Report`), if none of the `others` is that name."""
+    usual = re.sub(r"[\s-]+", "_", name).lower()
+    return usual if usual in _KNOWN and usual not in others else name
