@@ -40,6 +40,7 @@ PLANTED = {
     "AWS_SECRET_ACCESS_KEY": f"aws/{CANARY}+3",
     "HF_TOKEN": f'hf_"{CANARY}"\\4',
 }
+OTHERS = f"sk-proj-{CANARY}{'Q7x' * 9}"  # a key that is nobody's here
 USER = f"ID{CANARY}:se/{CANARY}@"  # the credentials in an address
 QUERY = f"?api-key={CANARY}5&api-version=1"
 
@@ -64,7 +65,10 @@ async def _echo(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
     name = json.loads(call.body)["model"]
     if name.isdecimal():
         return refused(
-            int(name), echoed(call), Location=f"http://{USER}127.0.0.1/", X_Echo=echoed(call)[:200]
+            int(name),
+            f"{echoed(call)}; not {OTHERS}",
+            Location=f"http://{USER}127.0.0.1/",
+            X_Echo=echoed(call)[:200],
         )
     if name == "answer":
         text = call.answer()

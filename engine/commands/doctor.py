@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
+import msgspec
 from rich.markup import escape
 
 from adjudge.engine.cli.exits import DONE, FAILED
 from adjudge.engine.cli.output import out, print_result
 from adjudge.engine.commands.finding import Finding
 from adjudge.engine.config.judge import JudgeConfig, Seat
+from adjudge.engine.config.redaction import hidden
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError
 from adjudge.engine.evaluation.assembly import make_book, make_judge
@@ -48,7 +50,8 @@ def examine(config: RunConfig | None = None) -> list[Finding]:
     if config is not None:
         findings += asyncio.run(_configured(config))
         findings += _on_cluster(config)
-    return findings
+    # What a judge says may repeat a key that is not the environment's.
+    return [msgspec.structs.replace(one, found=hidden(one.found)) for one in findings]
 
 
 def _python() -> Finding:
@@ -125,7 +128,7 @@ async def _store(config: RunConfig) -> Finding:
     try:
         store = JudgmentStore(Place.of(config.store))
         await store.open()
-    except StoreError as error:
+    except (StoreError, UsageError) as error:
         return Finding(
             what="store",
             good=False,
