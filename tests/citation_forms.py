@@ -122,6 +122,9 @@ NUMBERS_AND_LISTS = {
         "written (Barges carry ninety tonnes) 3. No bridge crosses the river.\n\n"
     )
     + _listed("1.", "2.", "3.", "#### **Works cited**"),
+    "several numbers behind a word": _marked("1", "2, 3", "")
+    + _listed("1.", "2.", "3.", "#### **Works cited**"),
+    "several numbers without commas": _marked("1", "2 3", "") + _listed("1.", "2.", "3.", "## Fuentes"),
     "numbers close behind words": (
         _marked("1", "2", "", space="").replace(
             "No bridge", "Barges carry ninety tonnes (as before)3. No bridge"
@@ -450,6 +453,7 @@ NO_CITATIONS = (
     "Shares lie in the interval [0, 1] by definition",
     "Read `names[3]` before you go on",
     "All stops lie in region 2",
+    "All stops lie in regions 2, 3",
     "We follow Annex 3",
     "The rule of [2019] was kept",
     "The first (1) and the second (2) river meet",

@@ -107,13 +107,14 @@ _SIGN = re.compile(f"[{_SIGNS}]")
 _ASCII_SIGNS = rb"\[<"
 _NAMES = ("http", "www.", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _DIGIT = re.compile(r"\d")
+_FIGURES = re.compile(r"\d{1,3}")
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _POWER = re.compile(r"(?<![\d.,])10$")
 _PLAIN = re.compile(
     # a sentence, a clause or a table's cell ends behind it
     r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[)）\"”*])(?P<behind> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
-    r"(?P<number>\d{1,3})(?=\s*(?:$|\|)|[.!?](?:\s|$)|[。！？；]|, [a-z]{2})"
+    r"(?P<number>\d{1,3}(?:(?:,? |,(?!\d{3}))\d{1,3}){0,5})(?=\s*(?:$|\|)|[.!?](?:\s|$)|[。！？；]|, [a-z]{2})"
     # after the full stop, with the next sentence behind it
     r"|(?<=[a-z\d%)）\"”*][.!?])(?P<space> )(?P<after>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*])"
     # close behind the full stop, but neither a decimal nor the number of a figure
@@ -599,21 +600,26 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
         return
     for match in _PLAIN.finditer(text, start, end):
         label = match["number"] or match["after"] or match["tight"] or match["wide"] or match["glued"]
-        number = str(int(label))
+        numbers = tuple(str(int(one)) for one in _FIGURES.findall(label))
         space = _SPACES.match(text, match.end(), end)
         value = end < len(text) and space is not None and space.end() == end
-        if number not in known.bare or value or (match["glued"] and not known.glued):
+        is_known = len({*numbers}) == len(numbers) and all(one in known.bare for one in numbers)
+        if not is_known or value or (match["glued"] and not known.glued):
             continue
-        if _own_number(match["word"] or ""):
+        if _own_number(match["word"] or "", len(numbers) > 1):
             continue
         begin = match.end() - len(label)
         blank = match["gap"] or match["behind"] or match["space"]
-        yield _Span(begin - (1 if blank else 0), match.end(), Mark((number,)))
+        yield _Span(begin - (1 if blank else 0), match.end(), Mark(numbers))
 
 
-def _own_number(word: str) -> bool:
+def _own_number(word: str, are_several: bool) -> bool:
+    """Whether a number is its word's own; a name has one at most ("Apollo 11")."""
     if not word:
         return False
     if word[-1] >= "⺀":  # of the scripts of East Asia
         return word[-1] in _CHINESE_TAKES_NUMBER
-    return len(word) < 3 or word != word.lower() or word in _TAKES_NUMBER
+    is_name = word != word.lower() and not are_several
+    return (
+        len(word) < 3 or is_name or word.lower().removesuffix("s") in _TAKES_NUMBER or word in _TAKES_NUMBER
+    )

@@ -173,6 +173,9 @@ def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
     return {name: reference for name, reference in found if name and often[name] == 1}
 
 
+_NUMBERS = re.compile(r" ?[\d, ]{1,40}")
+
+
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     """`labels`, with how numbers without any sign may stand in a report of `found` lines.
 
@@ -188,7 +191,7 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
         before: str | Mark = ""
         for piece in pieces(line.text, labels) if line.kind in ("prose", "item") else ():
             if isinstance(piece, Mark):
-                is_plain = not piece.url and piece.raw.strip().isdecimal()
+                is_plain = not piece.url and _NUMBERS.fullmatch(piece.raw) is not None
                 if is_plain and piece.raw[0] != " " and not str(before).endswith(_STOPS):
                     glued.update(piece.labels)
                     close += 1
