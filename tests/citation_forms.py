@@ -124,6 +124,11 @@ NUMBERS_AND_LISTS = {
     + _listed("1.", "2.", "3.", "#### **Works cited**"),
     "several numbers behind a word": _marked("1", "2, 3", "")
     + _listed("1.", "2.", "3.", "#### **Works cited**"),
+    "numbers behind plurals": (
+        "# The river\n\nThe mill grinds oats in two steps 1. Barges carry ninety tonnes in all sessions 2. "
+        "Barges carry ninety tonnes at all ages 3. No bridge crosses the river in Steps 2, 3 and 1.\n\n"
+    )
+    + _listed("1.", "2.", "3.", "## Works cited"),
     "several numbers without commas": _marked("1", "2 3", "") + _listed("1.", "2.", "3.", "## Fuentes"),
     "numbers close behind words": (
         _marked("1", "2", "", space="").replace(

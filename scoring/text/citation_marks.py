@@ -108,6 +108,7 @@ _ASCII_SIGNS = rb"\[<"
 _NAMES = ("http", "www.", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _DIGIT = re.compile(r"\d")
 _FIGURES = re.compile(r"\d{1,3}")
+_MORE = re.compile(r",? (?:and|or|und|oder|et|ou|y|o)\b")  # a list of numbers goes on
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _POWER = re.compile(r"(?<![\d.,])10$")
@@ -606,20 +607,20 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
         is_known = len({*numbers}) == len(numbers) and all(one in known.bare for one in numbers)
         if not is_known or value or (match["glued"] and not known.glued):
             continue
-        if _own_number(match["word"] or "", len(numbers) > 1):
+        if _own_number(match["word"] or "", label) or (len(numbers) > 1 and _MORE.match(text, match.end())):
             continue
         begin = match.end() - len(label)
         blank = match["gap"] or match["behind"] or match["space"]
         yield _Span(begin - (1 if blank else 0), match.end(), Mark(numbers))
 
 
-def _own_number(word: str, are_several: bool) -> bool:
-    """Whether a number is its word's own; a name has one at most ("Apollo 11")."""
+def _own_number(word: str, said: str) -> bool:
+    """Whether what is `said` behind a word is its own: a name has one number ("Apollo 11"), "steps" have several."""
     if not word:
         return False
     if word[-1] >= "⺀":  # of the scripts of East Asia
         return word[-1] in _CHINESE_TAKES_NUMBER
-    is_name = word != word.lower() and not are_several
-    return (
-        len(word) < 3 or is_name or word.lower().removesuffix("s") in _TAKES_NUMBER or word in _TAKES_NUMBER
-    )
+    if "," in said and not word.endswith("s"):
+        return len(word) < 3 or word.lower() in _TAKES_NUMBER
+    takes = word in _TAKES_NUMBER or (not said.isdecimal() and word.removesuffix("s") in _TAKES_NUMBER)
+    return len(word) < 3 or word != word.lower() or takes
