@@ -144,8 +144,8 @@ def bad_for(word: str, status: int, said: str) -> Fault:
     [
         (403, "judge_refused", 1),
         (404, "judge_unavailable", 1),
-        (500, "judge_unavailable", 3),
-        (504, "judge_unavailable", 3),
+        (500, "judge_unavailable", 4),
+        (504, "judge_unavailable", 4),
     ],
 )
 async def test_question_that_fails_alone_stops_no_run(status: int, reason: str, most: int) -> None:
@@ -161,6 +161,22 @@ async def test_question_that_fails_alone_stops_no_run(status: int, reason: str, 
     assert reply.reason == reason
     assert mock.calls == most + 2
     assert not lines
+
+
+async def test_question_that_met_a_sick_worker_is_asked_after_the_probe() -> None:
+    met = 0
+
+    async def sick(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
+        nonlocal met
+        met += b"unlucky" in call.messages
+        return refused(500, "Internal error") if b"unlucky" in call.messages and met <= 3 else None
+
+    async with MockOpenAI(fault=sick) as mock:
+        judge = judge_of(mock.url)
+        assert (await ask(judge)).answer is not None
+        assert (await ask(judge, "unlucky")).answer is not None
+        await judge.close()
+    assert met == 4
 
 
 @pytest.mark.parametrize(
