@@ -236,10 +236,13 @@ def test_tables_with_semicolons_and_byte_order_marks_are_read(tmp_path, capsys, 
         ),
         ("reports", "reports: cannot be read: Is a directory; `adjudge init "),
         ("", "cannot be read: Is a directory; give "),
+        ("old", "it is a run, which `adjudge leaderboard "),
     ],
 )
 def test_other_places_than_a_configuration_are_answered(tmp_path, capsys, given, said):
     config(tmp_path)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "run.json").write_text("{}")
     code, _, error = run(capsys, "evaluate", tmp_path / given)
     assert code == 2 and said in one_line(error)
 

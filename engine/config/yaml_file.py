@@ -131,9 +131,11 @@ def _instead(file: Path, error: OSError) -> str:
     """What to give instead of a `file` that cannot be read."""
     if isinstance(error, IsADirectoryError):
         inside = file / "adjudge.yaml"
-        return (
-            f"; give {inside}" if inside.is_file() else f"; `adjudge init {file}` writes one for its reports"
-        )
+        if inside.is_file():
+            return f"; give {inside}"
+        if (file / "run.json").is_file():
+            return f"; it is a run, which `adjudge leaderboard {file}` shows: give the configuration that it is of"
+        return f"; `adjudge init {file}` writes one for its reports"
     if isinstance(error, FileNotFoundError):
         return "; correct the path, or have `adjudge init` write one for the reports in a folder"
     return ""
