@@ -10,7 +10,9 @@ import msgspec
 from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import MetricBoard, Standing
+from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.scoring.contract.scorecard import Metric
 
 __all__ = ["FloorCheck", "floor_checks", "floor_in"]
 
@@ -52,9 +54,20 @@ def floor_checks(
     """Whether each system of `run`, or one, reaches what `least` asks of metrics by their names. Raises UsageError."""
     boards = {Name(one.protocol, one.metric): one for one in build_leaderboard([run]).metrics}
     asked = {named(said, boards, "min"): value for said, value in least.items()}
+    for protocol, metrics in Run.open(run).metrics.items():
+        for metric in metrics:
+            _check_reach(protocol, metric, asked.get(Name(protocol, metric.name)))
     return tuple(
         found for name, value in asked.items() for found in _checked(boards[name], value, system, min_scored)
     )
+
+
+def _check_reach(protocol: str, metric: Metric, least: float | None) -> None:
+    """Raises UsageError for a metric whose best is below `least`: no system could ever reach it."""
+    if least is not None and metric.best is not None and least > metric.scale * metric.best:
+        raise UsageError(
+            f"min: {protocol}.{metric.name} is at most {metric.scale * metric.best:g}, and can never reach {least:g}"
+        )
 
 
 def _checked(board: MetricBoard, least: float, system: str | None, min_scored: float) -> Iterator[FloorCheck]:
