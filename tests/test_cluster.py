@@ -19,7 +19,7 @@ from adjudge.engine.cluster.evaluator_actor import UNWRITTEN
 from adjudge.engine.cluster.messages import Remote
 from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import StoreError, UsageError
+from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.judges import ScriptedJudge
@@ -117,11 +117,11 @@ async def test_fatal_error_stops_the_run_unchanged(tmp_path, error, judge):
             await evaluate_async(config)
 
 
-async def test_unwritable_store_is_a_store_error(tmp_path):
+async def test_store_that_is_a_file_is_refused_at_once(tmp_path):
     path = world(tmp_path)
     (tmp_path / "file").write_text("")
     config = msgspec.structs.replace(on_cluster(path, evaluators=2), store=str(tmp_path / "file"))
-    with pytest.raises(StoreError, match="file"):
+    with pytest.raises(UsageError, match="is a file; name a folder"):
         await evaluate_async(config)
 
 

@@ -720,7 +720,7 @@ class TestWatches:
 async def test_gold_that_cannot_be_read_is_named_when_rewards_open(tmp_path, caplog):
     """Gold that is missing is not: a rollout may bring its own."""
     config = rewarded(tmp_path, tasks=3)
-    gold = [{"rubrics": ["It names a year."]}, {}, {"rubrics": CRITERIA}]
+    gold = [{"rubrics": [7]}, {}, {"rubrics": CRITERIA}]
     rows = [{"id": str(task), "prompt": f"What is {task}?", "gold": gold[task]} for task in range(3)]
     lines(tmp_path / "tasks.jsonl", rows)
     async with open_rewards(config):

@@ -69,10 +69,16 @@ class Run:
         return self.record.metrics
 
     @cached_property
-    def place(self) -> Place:
-        """The run's store. Raises UsageError where a finished run was moved without it."""
+    def has_store(self) -> bool:
+        """Whether its store is where it was, which it is not where a finished run was moved without it."""
         place = Place.of(self.config.store)
-        if self.record.due is None and place.is_local and not place.is_folder():
+        return self.record.due is not None or not place.is_local or place.is_folder()
+
+    @cached_property
+    def place(self) -> Place:
+        """The run's store. Raises UsageError where it is not there."""
+        place = Place.of(self.config.store)
+        if not self.has_store:
             raise UsageError(
                 f"store: {self.folder} has its evidence in {place.uri}, which is not there; move a run with its store"
             )

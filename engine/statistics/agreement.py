@@ -178,7 +178,7 @@ def with_run(run: str | Path, other: str | Path) -> list[MetricAgreement]:
     opened, compared = Run.open(run), Run.open(other)
     mine, seed = opened.matrices, opened.config.seed
     others = {(matrix.protocol, matrix.metric): matrix for matrix in compared.matrices}
-    verdicts = verdicts_of_two(opened, compared)
+    verdicts = verdicts_of_two(opened, compared) if opened.has_store and compared.has_store else {}
     heads = {(name, one.name): one for name, own in opened.metrics.items() for one in headlines(own)}
     found = []
     for matrix in mine:
