@@ -163,7 +163,7 @@ async def test_question_that_fails_alone_stops_no_run(status: int, reason: str, 
     assert not lines
 
 
-async def test_question_that_met_a_sick_worker_is_asked_after_the_probe() -> None:
+async def test_question_of_a_sick_worker_is_asked_again() -> None:
     met = 0
 
     async def sick(mock: MockOpenAI, call: Call) -> web.StreamResponse | None:
