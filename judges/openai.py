@@ -693,9 +693,8 @@ class OpenAIJudge:
         if _is_too_long(received) and self._has_answered:
             return form, Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
         if received.status in _OF_ONE and self._has_answered and (await self.probe())[0].is_good:
-            if (
-                received.is_transient
-            ):  # one worker of several may be sick, and the question have met it each time
+            # One worker of several may be sick, and the question may have met it each time.
+            if received.is_transient:
                 received = await self._server.send(body, retries=0)
             if not received.is_good:
                 return form, _refused_alone(received)
