@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adjudge.engine.commands.init import start
@@ -397,6 +397,7 @@ def test_pages_and_criteria_are_found(tmp_path: Path) -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=30), st.text(max_size=60), min_size=1, max_size=4))
+@example({"\x7f": "", "\x85\u2028a: b": "", "\U0001f600 \ufeff": ""})
 def test_names_are_no_settings(tmp_path_factory, names: dict[str, str]) -> None:
     folder = tmp_path_factory.mktemp("hostile")
     for place, name in enumerate(names):

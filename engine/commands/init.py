@@ -322,13 +322,20 @@ def _yaml(value: object) -> str:
                 and plain[:1].isalpha()
                 and value[0].isalpha()
                 and value not in _WORDS
-                else msgspec.json.encode(value).decode()
+                else _quoted(value)
             )
         case dict():
             return "{" + ", ".join(f"{_yaml(key)}: {_yaml(one)}" for key, one in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(_yaml, value)) + "]"
     return msgspec.json.encode(value).decode()
+
+
+def _quoted(text: str) -> str:
+    """`text` in quotes; what YAML refuses (U+007F) or reads as the end of a line (U+2028) is escaped."""
+    return "".join(
+        char if char.isprintable() else f"\\U{ord(char):08X}" for char in msgspec.json.encode(text).decode()
+    )
 
 
 _WORDS = ("true", "false", "null", "True", "False", "Null", "TRUE", "FALSE", "NULL", "off", "on", "yes", "no")
