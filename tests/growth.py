@@ -138,6 +138,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.citation_marks.pieces": lambda text: _all(citation_marks.pieces(text, _KNOWN)),
     "scoring.text.accounted.account": accounted.account,
     "scoring.text.accounted.addresses": accounted.addresses,
+    "scoring.text.accounted.read_citations": accounted.read_citations,
     "scoring.text.length.estimate_tokens": estimate_tokens,
     "scoring.text.length.length_of": lambda text: length_of(text, _HANDED),
     "scoring.text.citations.cited": citations.cited.__wrapped__,

@@ -16,7 +16,7 @@ from adjudge.scoring.text.citation_marks import MAX_URL, Labels, Mark, clean_url
 from adjudge.scoring.text.citations import parse, url_key
 from adjudge.scoring.text.cleaning import clean_report
 from adjudge.scoring.text.handed import placed
-from adjudge.scoring.text.sentences import MARKS, marked
+from adjudge.scoring.text.sentences import marked, readable
 from tests.shared_data import shared
 
 FIVE = Labels("12345", "12345")
@@ -635,7 +635,7 @@ def test_name_of_a_source_in_any_case_states_nothing(name: str, letters: dict[st
 
 @given(MARKUP)
 def test_sentence_states_at_least_two_words(text: str) -> None:
-    found = marked(text.translate(MARKS), Labels())
+    found = marked(readable(text), Labels())
     left = re.sub(r"\[[^\[\]]*\]", "", found.fact)
     assert not found.states_something or len(re.findall(r"[^\W\d_]+|\d+", left)) >= 2 or len(left) >= 4
 

@@ -67,6 +67,7 @@ from adjudge.engine.tables.terminal import Terminal
 _log = logging.getLogger(__name__)
 
 CHECKED_CASES = 2_000
+LONGEST_CASES = 50
 CLUSTER_ENDS_S = 60.0
 WAITS_S = 5.0
 
@@ -287,11 +288,15 @@ async def _open(
 
 
 async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:
-    """Say in one line which prompts do not fit into a judge's window; of many reports, the longest are looked at."""
-    cases = longest(course.sample(), CHECKED_CASES)
-    line = complaint((await dry_run(config, cases)).notes[judge], window)
-    if line is not None:
-        _log.warning("%s", line)
+    """Say in one line which prompts do not fit into a judge's window.
+
+    Of many reports, the longest are looked at; where these fit, so do the others.
+    """
+    for count in (LONGEST_CASES, CHECKED_CASES):
+        line = complaint((await dry_run(config, longest(course.sample(), count))).notes[judge], window)
+        if line is None:
+            return
+    _log.warning("%s", line)
 
 
 @contextmanager

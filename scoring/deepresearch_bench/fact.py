@@ -67,10 +67,10 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
 )
 from adjudge.scoring.deepresearch_bench.uncited import UNCITED, check_uncited, uncited_of, without_pages
 from adjudge.scoring.deepresearch_bench.words import FACT
-from adjudge.scoring.text.accounted import Account, account, said_of_lost
+from adjudge.scoring.text.accounted import Account, read_citations, said_of_lost
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import exact_url
-from adjudge.scoring.text.citations import MAX_FACTS, Triplet, cited, url_key
+from adjudge.scoring.text.citations import MAX_FACTS, Triplet, url_key
 from adjudge.scoring.text.integrity import Runs
 
 __all__ = [
@@ -357,8 +357,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     async def score(self, case: Case, tools: Tools) -> Scorecard:
         """Extract, group, deduplicate and read, ask what each page supports, count."""
-        whole = await aside(cited, storable(case.report.text), case.report.citations)
-        own = await aside(account, storable(case.report.text), case.report.citations)
+        whole, own = await aside(read_citations, storable(case.report.text), case.report.citations)
         if self.extraction == "markers":
             triplets: tuple[Triplet, ...] | Missing = whole.triplets
         else:

@@ -8,10 +8,19 @@ import msgspec
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import SCHEME, clean_url, exact_url
-from adjudge.scoring.text.citations import cited, url_key
+from adjudge.scoring.text.citations import Citations, cited, url_key
 from adjudge.scoring.text.markup import plain
 
-__all__ = ["LOUD", "Account", "CitedPair", "account", "addresses", "lost_by", "said_of_lost"]
+__all__ = [
+    "LOUD",
+    "Account",
+    "CitedPair",
+    "account",
+    "addresses",
+    "lost_by",
+    "read_citations",
+    "said_of_lost",
+]
 
 LOUD = 0.1
 """The share of marks and addresses without a pair above which it is said."""
@@ -86,6 +95,11 @@ def lost_by(systems: Mapping[str, Sequence[Account]]) -> Iterator[str]:
 
 def _examples(every: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(every[:_EXAMPLES])) + (" ..." if len(every) > _EXAMPLES else "")
+
+
+def read_citations(text: str, handed: tuple[Citation, ...] = ()) -> tuple[Citations, Account]:
+    """The citations of the Markdown report `text` that have a source (`cited`), and its account, in one reading."""
+    return cited(text, handed), account(text, handed)
 
 
 def account(text: str, handed: tuple[Citation, ...] = ()) -> Account:

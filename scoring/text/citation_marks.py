@@ -108,16 +108,19 @@ _ASCII_SIGNS = rb"\[<"
 _NAMES = ("http", "www.", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _DIGIT = re.compile(r"\d")
 _FIGURES = re.compile(r"\d{1,3}")
+_FIGURE = re.compile(r"\d+")
+_LAST_WORD = re.compile(r"[^\W\d_]{1,40}$")
+_MAX_WORD = 41  # characters, with the space behind it
 _MORE = re.compile(r",? (?:and|or|und|oder|et|ou|y|o)\b")  # a list of numbers goes on
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _POWER = re.compile(r"(?<![\d.,])10$")
 _PLAIN = re.compile(
     # a sentence, a clause or a table's cell ends behind it
-    r"(?:(?P<word>[^\W\d_]{1,40})(?P<gap> )|(?<=[)）\"”*])(?P<behind> )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
+    r"(?:(?<=[^\W\d_] )(?P<worded>)|(?<=[)）\"”*] )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
     r"(?P<number>\d{1,3}(?:(?:,? |,(?!\d{3}))\d{1,3}){0,5})(?=\s*(?:$|\|)|[.!?](?:\s|$)|[。！？；]|, [a-z]{2})"
     # after the full stop, with the next sentence behind it
-    r"|(?<=[a-z\d%)）\"”*][.!?])(?P<space> )(?P<after>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*])"
+    r"|(?<=[a-z\d%)）\"”*][.!?] )(?P<after>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*])"
     # close behind the full stop, but neither a decimal nor the number of a figure
     r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）”\"\]*}][.!?])"
     r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*\[])"
@@ -148,7 +151,8 @@ _CHINESE_TAKES_NUMBER = frozenset(
 _NEAR = 60  # characters in front of a mark that tell what it is
 _OUTER = ("named", "worded", "round")
 _ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
-SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⸴˒", "0123456789-,,")
+SMALL_SIGNS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⸴˒"
+SMALL = str.maketrans(SMALL_SIGNS, "0123456789-,,")
 
 # In front of parentheses that go on with it: a function's name, an item's number, a journal's volume.
 _IN_NAME = re.compile(r"(?:(?<![^\W\d_])[A-Za-z]|\d[\s*_]{0,2};\s?\d{1,4}|\b[Vv]ol\.? ?\d{1,4})$")
@@ -599,7 +603,18 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
     """Numbers that are marks only because they end a sentence; one before a mark is a value."""
     if not known.bare or not known.plain or start >= end:
         return
-    for match in _PLAIN.finditer(text, start, end):
+    last = start
+    for digits in _FIGURE.finditer(text, start, end):
+        begin = digits.start()
+        match = _PLAIN.match(text, begin, end) if begin >= last else None
+        if match is None:
+            continue
+        worded = match["worded"] is not None
+        gap = text[begin - 1 : begin] == " "
+        if begin - gap - worded < last:
+            continue
+        word = _LAST_WORD.search(text, max(last, begin - _MAX_WORD), begin - 1) if worded else None
+        last = match.end()
         label = match["number"] or match["after"] or match["tight"] or match["wide"] or match["glued"]
         numbers = tuple(str(int(one)) for one in _FIGURES.findall(label))
         space = _SPACES.match(text, match.end(), end)
@@ -607,11 +622,11 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
         is_known = len({*numbers}) == len(numbers) and all(one in known.bare for one in numbers)
         if not is_known or value or (match["glued"] and not known.glued):
             continue
-        if _own_number(match["word"] or "", label) or (len(numbers) > 1 and _MORE.match(text, match.end())):
+        if _own_number(word[0] if word else "", label) or (
+            len(numbers) > 1 and _MORE.match(text, match.end())
+        ):
             continue
-        begin = match.end() - len(label)
-        blank = match["gap"] or match["behind"] or match["space"]
-        yield _Span(begin - (1 if blank else 0), match.end(), Mark(numbers))
+        yield _Span(begin - gap, match.end(), Mark(numbers))
 
 
 def _own_number(word: str, said: str) -> bool:

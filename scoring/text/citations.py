@@ -50,7 +50,7 @@ from adjudge.scoring.text.scan import (
     numbered_links,
     unquoted,
 )
-from adjudge.scoring.text.sentences import MARKS, MAX_FACT, Marked, marked, names_sources
+from adjudge.scoring.text.sentences import MAX_FACT, Marked, marked, names_sources, readable
 from adjudge.scoring.text.titles import LIKELY, strength
 
 MAX_REFERENCES = 5_000
@@ -404,7 +404,7 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
-    text = plain(placed(text, handed).encode("utf-8", "replace").decode().translate(MARKS))
+    text = plain(readable(placed(text, handed).encode("utf-8", "replace").decode()))
     outline = outlined(text)
     references = tuple(islice(references_in(lines(text, outline), outline.keys), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]

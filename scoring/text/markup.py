@@ -17,7 +17,7 @@ from adjudge.scoring.text.notations import in_markdown
 from adjudge.scoring.text.scan import NOWHERE, code_spans, entry, leads_to_address
 from adjudge.scoring.text.titles import LIKELY, strength
 
-_ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
+_ZERO_WIDTH = "\u200b\u2060\ufeff"
 _TURN = r"turn\d{1,4}[a-z]{1,12}\d{1,4}"
 _TURNS = re.compile(_TURN)
 # What chat pages write for a mark, in private-use characters, with these lost, or in words of their own.
@@ -95,7 +95,8 @@ _MAX_OPEN = 1_000  # elements within each other
 
 def plain(text: str) -> str:
     """`text` as plain Markdown."""
-    text = text.translate(_ZERO_WIDTH) if not text.isascii() else text
+    for sign in _ZERO_WIDTH:
+        text = text.replace(sign, "")
     if any(part in text for part in _CHAT_PARTS):
         text = _CHAT.sub(_mark, text)
     text = in_markdown(text)

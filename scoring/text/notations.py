@@ -8,7 +8,7 @@ the text: repetitions are bounded.
 import re
 from collections.abc import Set
 
-from adjudge.scoring.text.citation_marks import SMALL
+from adjudge.scoring.text.citation_marks import SMALL, SMALL_SIGNS
 
 __all__ = ["in_markdown"]
 
@@ -126,7 +126,7 @@ def in_markdown(text: str) -> str:
         )
     if "[http" in text or "{{" in text:
         text = _WIKI.sub(lambda found: found["cited"] or f"[{found['words']}]({found['url']})", text)
-    if "://" in text:
+    if "://" in text and any(sign in text for sign in SMALL_SIGNS):
         text = _RAISED_ENTRY.sub(lambda found: f"[{found[1].translate(SMALL)}] ", text)
     if "]_" in text:
         text = _RST.sub(lambda found: f"[{found['defined'] or found['used']}] ", text)

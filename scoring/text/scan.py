@@ -40,9 +40,16 @@ ADDRESS = re.compile(
 
 def address_in(text: str, start: int = 0) -> re.Match[str] | None:
     """The beginning of the first address of `text` from `start` on."""
-    if ":" not in text and "www." not in text.lower():  # quickly, which a search is not
+    lower = text.lower()
+    places = [place for sign in _ADDRESS_SIGNS if (place := lower.find(sign, start)) >= 0]
+    if not places:  # quickly, which a search is not
         return None
-    return ADDRESS.search(text, start)
+    near = min(places) - _LONGEST_SCHEME if len(lower) == len(text) else start
+    return ADDRESS.search(text, max(start, near))
+
+
+_ADDRESS_SIGNS = ("://", "doi:", "arxiv:", "www.")
+_LONGEST_SCHEME = 5
 
 
 # An address without its scheme, which only an entry has: host and path.

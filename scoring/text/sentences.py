@@ -12,7 +12,8 @@ _MAX_CELLS = 100
 _MARK, _LINK = "\ue000", "\ue001"
 # What turns the direction of writing, which says nothing.
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-MARKS = dict.fromkeys(map(ord, _MARK + _LINK + _DIRECTIONS)) | dict.fromkeys((0xA0, 0x2009, 0x202F), " ")
+_UNSEEN = re.compile(f"[{_MARK}{_LINK}{_DIRECTIONS}]")
+_SPACES_ALIKE = "\xa0\u2009\u202f"
 
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
 # Tags around marks and nothing else.
@@ -241,6 +242,15 @@ def _abbreviates(template: str, stop: int) -> bool:
     if _BEFORE_NUMBER.search(before):
         return _NUMBER_BEHIND.match(template, stop + 1) is not None
     return _DAY.search(before) is not None and _MONTH.match(template, stop + 1) is not None
+
+
+def readable(text: str) -> str:
+    """`text` with plain spaces, and without signs that slots need or that turn the direction of writing."""
+    if text.isascii():
+        return text
+    for space in _SPACES_ALIKE:
+        text = text.replace(space, " ")
+    return _UNSEEN.sub("", text)
 
 
 def marked(text: str, labels: Labels) -> Marked:
