@@ -181,6 +181,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.scan.scan": lambda text: _all(scan.scan(text)),
     "scoring.text.scan.unquoted": scan.unquoted,
     "scoring.text.sentences.names_sources": sentences.names_sources,
+    "scoring.text.sentences.readable": sentences.readable,
     "scoring.text.sentences.tidy": sentences.tidy,
     "scoring.text.thoughts.parted": thoughts.parted,
     "scoring.text.markup.plain": markup.plain,
