@@ -4,10 +4,11 @@
 
 A run is `evaluate` in this process: reports of 6,000 characters are read, judged, stored in a new store and summarised
 in a leaderboard. Rubrics ask ten questions about a report. FACT parses a report's citation marks by rule, reads the ten
-pages it cites, of 500 (`benchmarks.pages`), and asks ten questions: once with pages read and extracted during the run,
-once with pages from the store. CPU is that of this process and its extraction workers; both servers run in their own
-processes. The peer is the limit set by the server's latency at 256 questions at once. The rows "beside a bare loop"
-compare FACT with an aiohttp loop that sends as many bodies, of the same bytes, and does nothing else.
+pages it cites, of 500 (`benchmarks.pages`), and asks ten questions, some of them again of what stands beside a page's
+main text: once with pages read and extracted during the run, once with pages from the store. CPU is that of this
+process and its workers; both servers run in their own processes. The peer is the limit set by the server's latency at
+256 questions at once. The rows "beside a bare loop" compare FACT with an aiohttp loop that sends as many bodies, of the
+same bytes, and does nothing else.
 """
 
 import os
@@ -25,7 +26,7 @@ from adjudge.judges.completions import Requests
 from benchmarks.judge_server import LATENCY, judge_server
 from benchmarks.orchestration import LIMIT, bare_loop
 from benchmarks.page_server import page_server
-from benchmarks.pages import documents
+from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, main
 from tests.worlds import CRITERIA, lines
 
@@ -41,7 +42,7 @@ class Pipeline:
         self._folder = folder
         self._url = url
         self._address = address
-        self._paths = [document.path for document in documents(pages)]
+        self._pages = documents(pages)
 
     def write(self, cases: int) -> None:
         """The files of `cases` cases."""
@@ -58,17 +59,18 @@ class Pipeline:
             ]
             lines(self._folder / "reports" / f"system{number:02d}.jsonl", rows)
 
-    def cited(self, task: int, system: int) -> list[str]:
-        """The paths of the pages that a report cites."""
-        places = ((task * 31 + system * 7 + place * 53) % len(self._paths) for place in range(CITED))
-        return [self._paths[place] for place in places]
+    def cited(self, task: int, system: int) -> list[Document]:
+        """The pages that a report cites."""
+        places = ((task * 31 + system * 7 + place * 53) % len(self._pages) for place in range(CITED))
+        return [self._pages[place] for place in places]
 
     def _text(self, task: int, system: int) -> str:
         parts = [f"# Report {task} of system {system}"]
-        for place, path in enumerate(self.cited(task, system)):
-            said = f"The value number {place} of {system} was {task} units"
+        for place, page in enumerate(self.cited(task, system)):
+            said = f"The {page.title} had the value number {place} of {system}, {task} units"
             parts.append(
-                "It was measured again and again. " * 15 + f"{said} [source](http://{self._address}{path})."
+                "It was measured again and again. " * 15
+                + f"{said} [source](http://{self._address}{page.path})."
             )
         return "\n\n".join(parts)
 
@@ -113,15 +115,15 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
         if wanted("pipeline: rubrics"):
             yield from _rows("pipeline: rubrics", *pipeline.run("rubrics", "rubrics", "off"))
         if wanted("pipeline: FACT"):
-            rates = {}
+            rates: dict[str, tuple[float, int]] = {}
             for store, how in (("fact", "pages read on the way"), ("kept", "pages stored")):
                 result, cpu = pipeline.run(FACT, store, "live")
                 yield from _rows(f"pipeline: FACT, {how}", result, cpu)
-                rates[how] = result.scorecards / result.seconds
+                rates[how] = result.scorecards / result.seconds, result.from_judge
                 if store == "fact":
                     pipeline.keep_pages("fact", "kept")
-            most = _bare_rate(url, asked, cases)
-            for how, rate in rates.items():
+            for how, (rate, questions) in rates.items():
+                most = _bare_rate(url, asked, cases, questions)
                 name = f"pipeline: FACT, {how}, beside a bare loop"
                 yield Row(name, rate, most, "bare aiohttp loop, same bytes", rate / most, "cases/s", cases, 1)
 
@@ -143,9 +145,9 @@ def recorded() -> Iterator[list[bytes]]:
         Requests.body = made  # type: ignore[method-assign]
 
 
-def _bare_rate(url: str, bodies: list[bytes], cases: int) -> float:
-    """How many cases a second a loop asks that sends `bodies` again and again, ten for each case."""
-    sent = list(islice(cycle(bodies), cases * CITED))
+def _bare_rate(url: str, bodies: list[bytes], cases: int, questions: int) -> float:
+    """How many cases a second a loop asks that sends `bodies` again and again, all `questions` of `cases`."""
+    sent = list(islice(cycle(bodies), questions))
     began = time.perf_counter()
     bare_loop(url, sent)
     return cases / (time.perf_counter() - began)

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from heapq import merge
 from itertools import repeat
 from threading import Lock
@@ -244,7 +244,7 @@ class Passages:
         sequence = terms(text)
         self._lower = text.lower()
         self._figures = figures(text)
-        self._sentences = tuple(map(_Told.of, sentences(text)))
+        self._text = text
         self._places: dict[str, array[int]] = {}
         for place, term in enumerate(sequence):
             if (places := self._places.get(term)) is None:
@@ -257,17 +257,29 @@ class Passages:
             for term, places in self._places.items()
         }
 
-    def support(self, statement: str) -> Support:
-        """How well the best window backs `statement`."""
+    @cached_property
+    def _sentences(self) -> tuple["_Told", ...]:
+        return tuple(map(_Told.of, sentences(self._text)))
+
+    def overlap(self, statement: str) -> float:
+        """The share of the terms of `statement`, weighted by idf, that the best window holds, in 0..1."""
         wanted = {term: self._idf.get(term, self._unseen) for term in terms(statement)}
         total = math.fsum(wanted.values())
-        if not total or not self._places:
-            return Support(0.0, None, None)
+        return self._best(wanted) / total if total and self._places else 0.0
+
+    def shared_figures(self, statement: str) -> float | None:
+        """The share of the figures of `statement`, years aside, that the text has anywhere; None if it states none."""
         stated = frozenset(figure for figure in figures(statement) if not _is_year(figure))
+        return len(stated & self._figures) / len(stated) if stated else None
+
+    def support(self, statement: str) -> Support:
+        """How well the best window backs `statement`."""
+        if not self._places or not terms(statement):
+            return Support(0.0, None, None)
         called = names(statement)
         return Support(
-            overlap=self._best(wanted) / total,
-            figures=len(stated & self._figures) / len(stated) if stated else None,
+            overlap=self.overlap(statement),
+            figures=self.shared_figures(statement),
             names=sum(name in self._lower for name in called) / len(called) if called else None,
             denied=self._denied(_Told.of(statement)),
         )

@@ -40,6 +40,7 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
     Repeats,
     Verdicts,
     excerpt,
+    may_speak_of,
 )
 from adjudge.scoring.text.citations import Triplet
 from tests.recorded import recorded
@@ -570,6 +571,25 @@ async def test_no_second_question_where_nothing_stands_beside() -> None:
     ):
         _, tools = await run(pages=pages)
         assert sum(isinstance(question, Backed) for question in tools.questions) == asked
+
+
+@pytest.mark.parametrize(
+    ("statement", "beside", "asked"),
+    [
+        ("The bridge carried 38 trams a day in 1912.", "In figures: 38 trams cross the bridge.", True),
+        ("The bridge carried 38 trams a day in 1912.", "Bridge: 38", True),
+        ("The bridge carried 38 trams a day in 1912.", "Log in\nTerms of use\n38 comments", False),
+        ("Die Brücke trug 38 Bahnen am Tag.", "In figures: 38 trams cross the bridge.", True),
+        ("这座桥每天有38辆电车通过。", "In figures: 38 trams cross the bridge.", True),
+        ("По мосту ходили 38 трамваев.", "In figures: 38 trams cross the bridge.", True),
+        ("Trams are quiet in the night.", " \n", False),
+    ],
+)
+def test_menus_beside_the_main_text_are_not_asked(statement: str, beside: str, asked: bool) -> None:
+    shown = msgspec.structs.replace(
+        page(A, "The bridge was built of iron, and carried trams."), beside=beside
+    )
+    assert may_speak_of(shown, statement) is asked
 
 
 async def test_unanswered_second_question_leaves_its_pair_open() -> None:

@@ -282,21 +282,23 @@ def siege(
         return Worker(uri, folder, number, kind, faulty)
 
     workers = [begun(kind, number) for number, kind in enumerate(kinds)]
-    while not kills or time.monotonic() < until:
-        while not all(worker.is_at_work() for worker in workers):
-            time.sleep(0.02)
-        time.sleep(drawn.uniform(0, 0.5))
-        assert set(read(place, faulty).values()) == {1}
-        for table in (SCORECARDS, JUDGMENTS):
-            with contextlib.suppress(StoreError):
-                most_parts = max(most_parts, len(live_parts(place / table.name)))
-        most_files = max([most_files, *(worker.files for worker in workers)])
-        at = drawn.randrange(len(workers))
-        acknowledged |= workers[at].killed()
-        workers[at] = begun(workers[at].kind, len(kinds) + kills)
-        kills += 1
-    for worker in workers:
-        acknowledged |= worker.killed()
+    try:
+        while not kills or time.monotonic() < until:
+            while not all(worker.is_at_work() for worker in workers):
+                time.sleep(0.02)
+            time.sleep(drawn.uniform(0, 0.5))
+            assert set(read(place, faulty).values()) == {1}
+            for table in (SCORECARDS, JUDGMENTS):
+                with contextlib.suppress(StoreError):
+                    most_parts = max(most_parts, len(live_parts(place / table.name)))
+            most_files = max([most_files, *(worker.files for worker in workers)])
+            at = drawn.randrange(len(workers))
+            acknowledged |= workers[at].killed()
+            workers[at] = begun(workers[at].kind, len(kinds) + kills)
+            kills += 1
+    finally:
+        for worker in workers:
+            acknowledged |= worker.killed()
     found = read(place, faulty)
     assert not acknowledged - set(found) and set(found.values()) == {1}
     for table in (SCORECARDS, JUDGMENTS):

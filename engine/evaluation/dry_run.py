@@ -32,7 +32,6 @@ from adjudge.scoring.text.length import estimate_tokens
 A = TypeVar("A", bound=Answer)
 
 ASSUMED_PAGE_CHARS = 8_000
-_ASSUMED_BESIDE = 1_500  # characters that a page shows beside its main text
 _ANSWER_SHARE = 0.3
 
 
@@ -237,7 +236,7 @@ class ReadOnlyPages(PageStore):
 
 
 class AssumingReader(Reader):
-    """Reads what is available, and assumes a page of ordinary length for the rest, which must be asked about twice."""
+    """Reads what is available, and assumes a page of ordinary length for the rest."""
 
     def __init__(self, store: PageStore, fetcher: Fetcher | None, assume: bool) -> None:
         super().__init__(store, fetcher)
@@ -253,8 +252,7 @@ class AssumingReader(Reader):
             return page
         self.assumed.add(page.url)
         text = f"{page.url} ".ljust(ASSUMED_PAGE_CHARS, ".")
-        beside = "." * _ASSUMED_BESIDE
-        return msgspec.structs.replace(page, status="read", reason=None, text=text, beside=beside)
+        return msgspec.structs.replace(page, status="read", reason=None, text=text)
 
 
 def _assumed(question: Question[A], schema: Schema) -> tuple[A, int, int]:

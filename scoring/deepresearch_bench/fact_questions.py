@@ -23,7 +23,7 @@ import msgspec
 
 from adjudge.fetchers.page import Page
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.judges.lexical import has_content, passages, remembered
+from adjudge.judges.lexical import has_content, passages, remembered, terms
 from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
@@ -404,11 +404,16 @@ async def back(tools: Tools, page: Page, statements: tuple[str, ...], language: 
     """What `page` says to each of `statements`, at most 20.
 
     Those that its main text does not support are asked once more, together, with the best passages of all that a
-    browser shows, if it shows more. Whatever is not supported there either is what the main text says it is.
+    browser shows, if what it shows beside may speak of them. Whatever is not supported there either is what the main
+    text says it is.
     """
     found = await _asked(tools, page, statements, language)
-    again = [place for place, one in enumerate(found) if one.verdict in ("unsupported", "unknown")]
-    if not page.beside.strip() or not again:
+    again = [
+        place
+        for place, one in enumerate(found)
+        if one.verdict in ("unsupported", "unknown") and may_speak_of(page, statements[place])
+    ]
+    if not again:
         return found
     asked = tuple(statements[place] for place in again)
     for place, more in zip(again, await _asked(tools, page, asked, language, visible=True), strict=True):
@@ -417,6 +422,26 @@ async def back(tools: Tools, page: Page, statements: tuple[str, ...], language: 
         elif more.verdict is None or found[place].verdict == "unknown":
             found[place] = more
     return found
+
+
+_SPEAKS = (
+    0.15  # of a statement's words, by their weight: true sentences that only stand beside have 0.4 and more
+)
+
+
+def may_speak_of(page: Page, statement: str) -> bool:
+    """Whether what `page` shows beside its main text may state `statement`, as menus and notices do not.
+
+    It has some of the statement's words close together, or any with a figure of it. Where the page has none of the
+    words at all, it may be in another language.
+    """
+    if not page.beside.strip():
+        return False
+    beside = passages(page.beside)
+    if overlap := beside.overlap(statement):
+        return overlap >= _SPEAKS or bool(beside.shared_figures(statement))
+    main = page.text.lower()
+    return not any(term in main for term in terms(statement))
 
 
 async def _asked(

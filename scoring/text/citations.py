@@ -54,6 +54,7 @@ from adjudge.scoring.text.sentences import MAX_FACT, Marked, marked, names_sourc
 from adjudge.scoring.text.titles import LIKELY, strength
 
 MAX_REFERENCES = 5_000
+_KEPT_ADDRESSES = 1_000_000  # characters of the addresses whose keys are kept
 
 _WWW = re.compile(r"(?<![\w/.])www\.[\w-]{1,63}\.[^\s<>\"]{1,2000}", re.IGNORECASE)
 
@@ -72,6 +73,7 @@ class Reference(msgspec.Struct, frozen=True):
     placed: bool = False
 
 
+@remembered(_KEPT_ADDRESSES)
 def url_key(url: str) -> str:
     """The key that groups URLs by the page that they lead to, or a malformed URL unchanged."""
     exact = exact_url(url)

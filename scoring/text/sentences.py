@@ -41,6 +41,12 @@ _DAY = re.compile(r"(?<![\d.,])\d{1,2}\.$")
 _MONTH = re.compile(
     r" ?(?:J(?:anuar|änner|uni|uli)|Februar|März|April|Mai|August|September|Oktober|November|Dezember)\b"
 )
+# What any of these ends with that is more than a letter: most words are none of them.
+_SHORTENED = frozenset(
+    "al vs cf fig figs no nos dr mr mrs ms prof st inc ltd co corp approx ca pp vol eq ed eds resp jan feb mar apr jun"
+    " jul aug sep sept oct nov dec art arts abs nr num par kap ziff bd pag pags rn cap mio mrd tsd bzw vgl zzgl inkl"
+    " ggf evtl ex ee uu sr sra aprox hrsg".split()
+)
 _EMPHASIS_SIGN = re.compile(r"[*_~`<]")  # what all emphasis begins with; most sentences have none
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
 _BEFORE_POINT = re.compile(r"[ \t]{1,20}(?=[.,;!?，。；：！？、)）\]】])")
@@ -237,6 +243,9 @@ class Marked:
 def _abbreviates(template: str, stop: int) -> bool:
     """Whether the full stop at `stop` is that of an abbreviation, or of a day in front of its month."""
     before = template[max(0, stop - 9) : stop + 1]
+    word = before[before.rfind(" ") + 1 : -1]
+    if len(word) > 1 and word.isascii() and word.isalpha() and word.lower() not in _SHORTENED:
+        return False
     if _ABBREVIATION.search(before[-7:]) or _OTHER_LANGUAGES.search(before):
         return True
     if _BEFORE_NUMBER.search(before):
