@@ -251,8 +251,8 @@ def without_reasoning(text: str) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether `text` is one JSON object with blanks after it: what was cut off is more blanks."""
-    return text.endswith((" ", "\t", "\n", "\r")) and text.lstrip().startswith("{") and _is_json(text)
+    """Whether `text` is one JSON object: what was cut off behind it are blanks, or nothing."""
+    return text.lstrip().startswith("{") and _is_json(text)
 
 
 def _is_json(text: str) -> bool:

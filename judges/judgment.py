@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 from typing import Annotated, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -74,6 +75,15 @@ def shown_url(url: str) -> str:
     if "@" in "".join(after):  # a query, or a password with a question mark
         address = "***"
     return storable(f"{scheme}{slashes}{address.rpartition('@')[2]}")
+
+
+def is_server_address(url: str) -> bool:
+    """Whether `url` names a host by HTTP, and a port that there can be."""
+    try:
+        found = urlsplit(url)
+        return found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        return False
 
 
 _PIECE = re.compile(r"[A-Za-z0-9]{6,}")

@@ -44,6 +44,7 @@ from adjudge.judges.judgment import (
     JudgeReason,
     Omitted,
     Redaction,
+    is_server_address,
     shown_url,
 )
 
@@ -507,13 +508,10 @@ class Server:
         self.where = shown_url(config.url)
         self.key_name = config.api_key_env
         try:
-            url = URL(config.url)
-            port = url.port  # read here, where an invalid one raises
-        except ValueError:
-            raise JudgeError(
-                f"judge url {self.where!r}: invalid; it must look like http://127.0.0.1:8000/v1"
-            ) from None
-        if url.scheme not in ("http", "https") or not url.host or port is None:
+            url = URL(config.url) if is_server_address(config.url) else None
+        except ValueError:  # a name that no host can have
+            url = None
+        if url is None:
             raise JudgeError(f"judge url {self.where!r}: must look like http://127.0.0.1:8000/v1")
         if url.user or url.password:
             raise JudgeError(

@@ -6,7 +6,6 @@ Which judge answers what: the one of `judge:`, unless `judges:` has another for 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -20,6 +19,7 @@ from adjudge.judges.judgment import (
     FromEnvironment,
     Omitted,
     Scoring,
+    is_server_address,
     shown_url,
 )
 from adjudge.scoring.contract.protocol import PublishedCalls, ScoringProtocol, ShowsMedia
@@ -117,7 +117,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         keep_secret(self.api_key_env)
         for url in (self.url, *self.urls):
-            if url and not _is_address(url):
+            if url and not is_server_address(url):
                 raise ValueError(f"url: {shown_url(url)!r} must look like http://127.0.0.1:8000/v1")
         for name in self.request:
             if name.lower() in _HEADERS:
@@ -206,15 +206,6 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         raise ConfigError(
             f"{key}: unknown judge {spec!r}; write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
         )
-
-
-def _is_address(url: str) -> bool:
-    """Whether `url` names a host by HTTP, and a port that there can be."""
-    try:
-        found = urlsplit(url)
-        return found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
-    except ValueError:
-        return False
 
 
 def rooted_judge(judge: Any, folder: Path) -> Any:
