@@ -177,23 +177,41 @@ _LABELS = tuple(
         "(?:Final Answer|最终答案|最終答案)",
     )
 )
-_TRACES = re.compile(
-    r"(?m)(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
-    r"|assistant(?:final|analysis|commentary)(?![a-z])"
-    r"|\bfunctions\.[A-Za-z_]\w{0,60}:\d"
-    r"|[{,]\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
-    r"\"(?:arguments|parameters|args|input)\"\s{0,5}:"
-    r"|\{\s{0,20}\"(?:call_id|tool_call_id)\"\s{0,5}:|\[\{\s{0,20}\"results\"\s{0,5}:"
-    r"|function[a-z_]{1,60}\r?\n```json"
-    r"|```tool_(?:code|output|call)"
-    r"|(?<!\\)<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"  # a token of a family that is not known
-    r"|\[(?:TOOL_CONTENT|ARGS|CALL_ID)\]"
-    r"|(?<![\\\w])[A-Za-z_]\w{1,60}\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:"  # the name of a tool before its arguments
-    r"|\A\s{0,5}thought\r?\n|(?<!\w)(?:call|response):[A-Za-z_]\w{0,60}\{"
-    r"|(?<=[.!?。！？])#{1,6} (?=\S)"  # a heading behind a thought whose end is gone
-    r"|(?<=[.!?。！？)\]}”」])(?i:user|human|assistant): (?=\S)"
-    r"|\[\{\s{0,5}\"[a-z_]\w{0,60}\"\s{0,5}:\s{0,5}\{"  # calls by name alone
-    r"|^(?!json\r?\n)[a-z_][\w.]{1,60}\r?\n\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:"  # a name, and its arguments below
+# Each with what stands in every text that it fits, in lower case: most reports have none of that.
+_TRACES = tuple(
+    (parts, re.compile(pattern, re.MULTILINE))
+    for parts, pattern in (
+        (
+            ("assistant", "ipython"),
+            r"(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
+            r"|assistant(?:final|analysis|commentary)(?![a-z])",
+        ),
+        (("user:", "human:", "assistant:"), r"(?<=[.!?。！？)\]}”」])(?i:user|human|assistant): (?=\S)"),
+        (("functions.",), r"\bfunctions\.[A-Za-z_]\w{0,60}:\d"),
+        (
+            ('name"', 'tool"'),
+            r"[{,]\s{0,20}\"(?:name|tool_name|tool)\"\s{0,5}:\s{0,5}\"[^\"\n]{1,100}\"\s{0,5},\s{0,20}"
+            r"\"(?:arguments|parameters|args|input)\"\s{0,5}:",
+        ),
+        (
+            ("call_id", '"results"'),
+            r"\{\s{0,20}\"(?:call_id|tool_call_id)\"\s{0,5}:|\[\{\s{0,20}\"results\"\s{0,5}:",
+        ),
+        (("```",), r"function[a-z_]{1,60}\r?\n```json|```tool_(?:code|output|call)"),
+        (("<|", "<｜"), r"(?<!\\)<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"),  # a token of a family that is not known
+        (("[tool_content]", "[args]", "[call_id]"), r"\[(?:TOOL_CONTENT|ARGS|CALL_ID)\]"),
+        # the name of a tool before its arguments, calls by name alone, and a name with its arguments below
+        (
+            ("{",),
+            r"(?<![\\\w])[A-Za-z_]\w{1,60}\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:"
+            r"|(?<!\w)(?:call|response):[A-Za-z_]\w{0,60}\{"
+            r"|\[\{\s{0,5}\"[a-z_]\w{0,60}\"\s{0,5}:\s{0,5}\{"
+            r"|^(?!json\r?\n)[a-z_][\w.]{1,60}\r?\n\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:",
+        ),
+        (("thought",), r"\A\s{0,5}thought\r?\n"),
+        # a heading behind a thought whose end is gone
+        (tuple(f"{stop}#" for stop in ".!?。！？"), r"(?<=[.!?。！？])#{1,6} (?=\S)"),
+    )
 )
 
 _CALL = re.compile(
@@ -243,7 +261,10 @@ def finishes(call: str) -> bool:
 def has_traces(text: str) -> bool:
     """Whether `text`, code aside, shows traces of turns, calls or results that no mark tells apart. Linear."""
     said = _CODE.sub(" ", text)
-    if _TRACES.search(said) or _begins_with_block(said):
+    lower = said.lower()
+    if any(any(part in lower for part in parts) and trace.search(said) for parts, trace in _TRACES):
+        return True
+    if _begins_with_block(said):
         return True
     other = _BARE_OTHER.search(said)
     if other is not None and _BARE_OWN.search(said, other.end()):
