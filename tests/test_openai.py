@@ -444,6 +444,49 @@ async def test_other_refusals_affect_one_question(status: int, message: str, rea
 
 
 @pytest.mark.parametrize(
+    ("status", "message", "more", "reason"),
+    [
+        (
+            400,
+            "This model's maximum context length is 2048 tokens. However, your prompt contains at least 2049 "
+            "input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the "
+            "input prompt. "
+            "(parameter=input_tokens, value=2049)",
+            {"type": "BadRequestError", "param": "input_tokens"},
+            "context_overflow",
+        ),
+        (
+            400,
+            "max_tokens=4000 cannot be greater than max_model_len=2048. Please request fewer output tokens. "
+            "(parameter=max_tokens, value=4000)",
+            {"type": "BadRequestError", "param": "max_tokens"},
+            "context_overflow",
+        ),
+        (
+            400,
+            "Grammar error: Invalid type: nonsense",
+            {"type": "BadRequestError", "param": None},
+            "judge_unsupported",
+        ),
+        (
+            400,
+            "Cannot apply chat template to an empty conversation. Provide at least one message.",
+            {"type": "BadRequestError", "param": None},
+            "judge_unsupported",
+        ),
+    ],
+)
+async def test_refusals_as_vllm_writes_them(
+    status: int, message: str, more: dict[str, str | None], reason: str
+) -> None:
+    """As vLLM 0.32 answered; a question that asks for fewer tokens may follow."""
+    body = msgspec.json.encode({"error": {"message": message, **more, "code": status}})
+    async with MockOpenAI(fault=replying(lambda: raw(body, status))) as mock:
+        reply = await ask(mock.url)
+    assert (reply.reason, reply.text[:30]) == (reason, message[:30])
+
+
+@pytest.mark.parametrize(
     ("message", "reason"),
     [
         ("The request is above the token limit of the model: 1500", "context_overflow"),
