@@ -12,6 +12,7 @@ import sys
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Set
+from functools import lru_cache
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -72,10 +73,10 @@ def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
             yield line
         elif source_spans.hold(number):
             lists.leave()
-            yield line._replace(kind="source") if line.kind != "blank" else line
+            yield Line("source", *line[1:]) if line.kind != "blank" else line
         else:
             held = lists.holds(line, found) or held_spans.hold(number)
-            yield line._replace(kind="reference") if held else line
+            yield Line("reference", *line[1:]) if held else line
 
 
 class _Lines:
@@ -233,8 +234,8 @@ class _LinkedItems:
         self._indent = sys.maxsize
         self._pure = not strength(title)
 
-    def read(self, line: Line) -> None:
-        """Read a line that is neither blank nor a heading."""
+    def read(self, line: Line, addressed: bool) -> None:
+        """Read a line that is neither blank nor a heading, and whether it is `addressed`: holds an address."""
         bold = (
             _BOLD_LINE.fullmatch(line.text)
             if line.kind == "prose" and line.text.lstrip()[:1] in _BOLD
@@ -246,7 +247,7 @@ class _LinkedItems:
             self._linked += 1
             self._items += 1
             self._pure = self._pure and _indent(line.raw) <= self._indent  # else a source of the item above
-        elif address_in(line.text):
+        elif addressed:
             self._others += 1
             self._pure = False
         elif line.kind == "item":
@@ -290,7 +291,7 @@ class _Outliner:
         self._worded: dict[str, _Word] = {}
         self._round: set[str] = set()  # labels that marks in parentheses name
         self._keyed: list[_Key] = []
-        self._waiting: _Key | None = None  # the line above, whose address may stand here
+        self._waiting: tuple[int, str] | None = None  # the line above, whose address may stand here
         self._inline = 0  # lines of text that hold an address
         self._block: _Block | None = None
         self._source: _Named | None = None
@@ -379,18 +380,19 @@ class _Outliner:
         self._gap = False
 
     def _text(self, number: int, line: Line) -> None:
-        self._linked.read(line)
-        self._whole(number, line)
+        first = address_in(line.text)
+        self._linked.read(line, first is not None)
+        self._whole(number, line, first)
         text = unquoted(line.raw)[:_MAX_LINE]
         telling = line.kind != "prose" or _TELLING.search(text) is not None
+        address = address_in(text) if telling else None
         if telling:
-            self._key(number, line, text)
+            self._key(number, line, text, address)
         else:
             self._waiting = None
         if self._below_name(number, text):
             return
         found = entry(text) if telling else None
-        address = address_in(text) if telling else None
         if found and found.label and not _statement(found, line):
             self._entry(number, line, found)
         elif self._block and address and address_alone(text):
@@ -418,33 +420,24 @@ class _Outliner:
             return
         self._dense = True
 
-    def _key(self, number: int, line: Line, text: str) -> None:
+    def _key(self, number: int, line: Line, text: str, address: re.Match[str] | None) -> None:
         """Keep the line if a word that it begins with may be a label, and it or the next leads to an address."""
         waiting, self._waiting = self._waiting, None
-        if waiting is not None and address_alone(text):
-            self._keyed.append(waiting._replace(end=number))
+        if waiting is not None and address_alone(text) and (labels := _words_of(keyed(waiting[1]))):
+            self._keyed.append(_Key(waiting[0], number, labels))
             return
-        if len(self._keyed) >= _MAX_POINTERS or line.kind == "heading":
+        if len(self._keyed) >= _MAX_POINTERS:
             return
         row = line.kind == "row"
-        address = address_in(text)
-        if row and address and not _row_leads(text):
-            return
-        labels = tuple(
-            name
-            for one in keyed(text)
-            if not (name := label(one.label)).isdecimal()
-            and (row or not address or leads_to_address(one.rest) or address.start() < _MAX_BEFORE)
-        )
-        found = _Key(number, number, labels) if labels else None
-        if found and address:
-            self._keyed.append(found)
-        elif found and not row:
-            self._waiting = found
+        if address is None:
+            self._waiting = None if row else (number, text)
+        elif not row or _row_leads(text):
+            near = row or address.start() < _MAX_BEFORE
+            if labels := _words_of(one for one in keyed(text) if near or leads_to_address(one.rest)):
+                self._keyed.append(_Key(number, number, labels))
 
-    def _whole(self, number: int, line: Line) -> None:
-        """See whether a line on its own names the sources of paragraphs that cite nothing."""
-        first = address_in(line.text)
+    def _whole(self, number: int, line: Line, first: re.Match[str] | None) -> None:
+        """See whether a line on its own, with its `first` address, names all sources of paragraphs without any."""
         addressed = first is not None
         several = first is not None and address_in(line.text, first.end() + 1) is not None
         alone = line.kind == "prose" and not self._dense and self._paragraphs > 1 and not self._addressed
@@ -601,9 +594,9 @@ def _with_entries(found: Iterable[Line]) -> Iterator[Line]:
         if not waits and _begins_entry(line):
             below, further, *_ = (*each.below(2), _NOTHING, _NOTHING)
             waits = 1 if _is_address(below) else 2 if below.kind == "blank" and _is_address(further) else 0
-            yield line._replace(kind="reference") if waits else line
+            yield Line("reference", *line[1:]) if waits else line
             continue
-        yield line._replace(kind="reference") if waits and line.kind != "blank" else line
+        yield Line("reference", *line[1:]) if waits and line.kind != "blank" else line
         waits -= waits > 0
 
 
@@ -631,6 +624,11 @@ def _plain(number: str) -> str:
     return str(int(unicodedata.numeric(number))) if len(number) == 1 else number.translate(SMALL)
 
 
+def _words_of(found: Iterable[Entry]) -> tuple[str, ...]:
+    """The labels of entries that are no numbers."""
+    return tuple(name for name in (label(one.label) for one in found) if not name.isdecimal())
+
+
 def _statement(found: Entry, line: Line) -> bool:
     """Whether a labelled line is a task or a note rather than an entry."""
     return found.label in ("x", "X", " ") and line.kind == "item"
@@ -643,10 +641,14 @@ _ENDS = (".", "。", "]", "】", ")", "）")  # of a statement, and of its marks
 
 def _name(line: Line) -> str:
     """The name of a list on a line of its own that is no heading: "Sources:", "**Sources**"; "" for any other line."""
-    if line.kind != "prose" or len(line.text) > MAX_TITLE:
-        return ""
-    bold = _BOLD_LINE.fullmatch(line.text) if line.text.lstrip()[:1] in _BOLD else None
-    text = bold[1] if bold else line.text.strip()
+    return _named_by(line.text) if line.kind == "prose" and len(line.text) <= MAX_TITLE else ""
+
+
+@lru_cache(maxsize=1_000)
+def _named_by(text: str) -> str:
+    """`_name` of a short line of prose."""
+    bold = _BOLD_LINE.fullmatch(text) if text.lstrip()[:1] in _BOLD else None
+    text = bold[1] if bold else text.strip()
     if not bold and len(text) >= _MAX_NAME_ALONE and not text.endswith((":", "：")):
         return ""
     sure = strength(text)
@@ -687,7 +689,7 @@ class _ReferenceLists:
 
     def holds(self, line: Line, found: _Lines) -> bool:
         """Whether `line`, the last of those `found`, belongs to a reference list."""
-        title = self._title(line)
+        title = self._title(line) if line.kind in ("heading", "prose") else None
         if title is None:
             return self._inside(line) if self._level else _definition(line)
         if self._level and title[1] > self._level:

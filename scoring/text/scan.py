@@ -10,6 +10,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,7 @@ _PIECE = 10_000  # of a text, whose lines are held at once
 _TEXT_FENCES = ("markdown", "md", "text")
 _FENCE = re.compile(r"[ \t]{0,12}(```+|~~~+)[ \t]*([\w+-]*)")
 _MAX_FRONT = 200  # lines
+_KEPT_LINES, _KEPT_LENGTH = 2_000, 500  # short lines whose kinds are kept: a report is scanned several times
 _FIELD = re.compile(r"[\w.-]{1,60}[ \t]{0,4}[:=](?=\s|$)")
 _FIELD_LINE = re.compile(rf"{_FIELD.pattern}|[ \t]|[-#\]}}]|$")
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,5}")
@@ -40,6 +42,8 @@ ADDRESS = re.compile(
 
 def address_in(text: str, start: int = 0) -> re.Match[str] | None:
     """The beginning of the first address of `text` from `start` on."""
+    if ":" not in text and "." not in text:
+        return None
     lower = text.lower()
     places = [place for sign in _ADDRESS_SIGNS if (place := lower.find(sign, start)) >= 0]
     if not places:  # quickly, which a search is not
@@ -215,6 +219,10 @@ def _line(raw: str) -> Line:
         return _EMPTY
     if raw[0].isalpha() and "|" not in raw:  # most lines, told by a glance
         return Line("prose", raw, raw)
+    return _kept_line(raw) if len(raw) <= _KEPT_LENGTH else _looked_at(raw)
+
+
+def _looked_at(raw: str) -> Line:
     text = unquoted(raw)
     if not text.strip():
         return Line("blank", "", raw)
@@ -231,6 +239,8 @@ def _line(raw: str) -> Line:
         return Line("item", text[item.end() :], raw)
     return Line("prose", text, raw)
 
+
+_kept_line = lru_cache(maxsize=_KEPT_LINES)(_looked_at)
 
 _NO_BAR = re.compile(r"\\\||\[[^\[\]\n]{1,300}+\](?=\()")
 
