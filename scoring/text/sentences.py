@@ -49,8 +49,7 @@ _SHORTENED = frozenset(
 )
 _EMPHASIS_SIGN = re.compile(r"[*_~`<]")  # what all emphasis begins with; most sentences have none
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
-_BEFORE_POINT = re.compile(r"[ \t]{1,20}(?=[.,;!?，。；：！？、)）\]】])")
-_SPACES = re.compile(r"\s(?:\s+|(?<! ))")  # what is more than one space, or another kind
+_BEFORE_POINT = re.compile(r" (?=[.,;!?，。；：！？、)）\]】])")
 _NAMES = (
     r"(?:sources?|refs?|references?|see(?: also)?|via|from|cited in|according to|(?:数据|资料|信息)?来源"
     r"|参考(?:资料|文献)?|参见|详见|见|引自|出处)"
@@ -87,6 +86,7 @@ LEFT_OVER = re.compile(
     re.IGNORECASE,
 )
 """Brackets that hold nothing once the marks are out of them, or only a word such as "Source:"."""
+_LEFT_OPEN = "<(（[【"  # what such brackets open with
 LABEL_ONLY = re.compile(rf"[\s>*_-]{{0,20}}{_NAMES}?[\s:：*_,，;；、.。]{{0,20}}", re.IGNORECASE)
 """A line that holds nothing else once the marks are out of it."""
 _QUOTED = re.compile(r"[.!?…][*_]{0,3}[\"”’»」』]")
@@ -160,7 +160,7 @@ class Marked:
     @property
     def states_something(self) -> bool:
         """Whether more than marks, titles of links and a word such as "Source" is left."""
-        left = _unnamed(_TITLE.sub("", self.fact))
+        left = _unnamed(_TITLE.sub("", self.fact) if "[" in self.fact else self.fact)
         return _TWO_WORDS.match(left) is not None or _IDEOGRAPHS.match(left) is not None
 
     @property
@@ -228,7 +228,7 @@ class Marked:
         taken = 0
         found = []
         for cell in inner.split("|", _MAX_CELLS):
-            count = len(_SLOT.findall(cell))
+            count = len(_SLOT.findall(cell)) if self.marks else 0
             found.append(Marked(cell, self.marks[taken : taken + count]))
             taken += count
         return found
@@ -316,10 +316,11 @@ def tidy(text: str) -> str:
     """`text` without emphasis, empty brackets and the spaces that marks leave behind."""
     if _EMPHASIS_SIGN.search(text):
         text = _EMPHASIS.sub("", text)
-    text = LEFT_OVER.sub("", text)
-    if "()" in text or "（）" in text:  # brackets around brackets
+    if any(sign in text for sign in _LEFT_OPEN):
         text = LEFT_OVER.sub("", text)
-    return _BEFORE_POINT.sub("", _SPACES.sub(" ", text)).strip(" ,;:，；：、|-–—")
+        if "()" in text or "（）" in text:  # brackets around brackets
+            text = LEFT_OVER.sub("", text)
+    return _BEFORE_POINT.sub("", " ".join(text.split())).strip(" ,;:，；：、|-–—")
 
 
 def _unnamed(text: str) -> str:
