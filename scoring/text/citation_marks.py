@@ -316,7 +316,8 @@ def _pieces(text: str, known: Labels) -> Iterator[str | Mark]:
     for span in _spans(text, known):
         if span.start > position:
             yield text[position : span.start]
-        yield span.mark._replace(raw=text[span.start : span.end])
+        mark = span.mark
+        yield Mark(mark.labels, mark.url, mark.title, text[span.start : span.end])
         position = span.end
     if position < len(text):
         yield text[position:]
@@ -468,8 +469,8 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     elif match["round"]:
         mark = _rounded(match, known)
     elif match["circled"]:
-        mark = _of_known((str(int(unicodedata.numeric(match["circled"]))),), known.bare)
-        mark = mark if _follows_text(match) else None
+        number = str(int(unicodedata.numeric(match["circled"])))
+        mark = Mark((number,)) if number in known.bare and _follows_text(match) else None
     elif match["small"]:
         mark = _raised(match, known)
     elif match["numbers"] or (match["raised"] and not _is_figure(match)):

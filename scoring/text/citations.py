@@ -35,6 +35,7 @@ from adjudge.scoring.text.citation_marks import (
     clean_url,
     exact_url,
     label,
+    may_hold_mark,
     pieces,
     split,
 )
@@ -190,8 +191,11 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     plain = others = close = 0
     glued = set[str]()
     for line in found:
+        text = line.text
+        if line.kind not in ("prose", "item") or not ("(" in text or "（" in text or may_hold_mark(text)):
+            continue
         before: str | Mark = ""
-        for piece in pieces(line.text, labels) if line.kind in ("prose", "item") else ():
+        for piece in pieces(text, labels):
             if isinstance(piece, Mark):
                 is_plain = not piece.url and _NUMBERS.fullmatch(piece.raw) is not None
                 if is_plain and piece.raw[0] != " " and not str(before).endswith(_STOPS):
@@ -457,11 +461,12 @@ class _Statement:
         """Whether it states anything; that is looked at when it is asked for."""
         if not self.fact and self.sentence is not None:
             said = self.sentence.fact if self.sentence.states_something else ""
-            said = "" if len(said) <= _MAX_WORKS and names_sources(self.sentence.raw) else said
-            said = "" if _NUMBERED_NAME.fullmatch(self.sentence.raw) else said
+            raw = self.sentence.raw if said or self._linked else ""
+            said = "" if len(said) <= _MAX_WORKS and names_sources(raw) else said
+            said = "" if _NUMBERED_NAME.fullmatch(raw) else said
             said = said or (self.sentence.linked if self._linked else "")
             if said:
-                self.raws, self.fact = [self.sentence.raw], said
+                self.raws, self.fact = [raw], said
             self.sentence = None
         return bool(self.fact)
 
@@ -1046,6 +1051,8 @@ def _names_column(title: str) -> bool:
 
 def _joined(paragraph: Sequence[str]) -> str:
     """The lines of a paragraph as one text; a line break that ends a thought stays one."""
+    if len(paragraph) == 1:
+        return paragraph[0]
     parts: list[str] = []
     for line in paragraph:
         if parts:
@@ -1065,4 +1072,6 @@ def _depth(raw: str, quoted: bool = True) -> int:
 
 
 def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
     return sum(2 if character > "⺀" else 1 for character in text)
