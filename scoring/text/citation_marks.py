@@ -105,7 +105,6 @@ _TOKEN = re.compile(
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
 _ASCII_SIGNS = rb"\[<"
-_NAMES = ("http", "www.", "arx", "doi", "doı")  # in lower case, where ignoring case takes ı for i
 _DIGIT = re.compile(r"\d")
 _FIGURES = re.compile(r"\d{1,3}")
 _FIGURE = re.compile(r"\d+")
@@ -222,7 +221,8 @@ def exact_url(url: str) -> str:
     Escapes and entities are the characters that they stand for (CommonMark 0.31, 2.4 and 2.5), invisible characters and
     text fragments (`#:~:text=`) are cut.
     """
-    return _TEXT_FRAGMENT.sub("", _literal(url.strip().strip("<>")))
+    url = _literal(url.strip().strip("<>"))
+    return _TEXT_FRAGMENT.sub("", url) if ":~:" in url else url
 
 
 def clean_url(url: str) -> str:
@@ -233,6 +233,8 @@ def clean_url(url: str) -> str:
 
 def _trimmed(url: str) -> int:
     """Where a URL ends that has punctuation of the prose behind it."""
+    if url[-1:].isalnum() or url[-1:] == "/":  # most, told by a glance
+        return len(url)
     opened = {")": url.count("(") - url.count(")"), "]": url.count("[") - url.count("]")}
     end = len(url)
     while end:
@@ -247,7 +249,8 @@ def _trimmed(url: str) -> int:
 
 def _literal(url: str) -> str:
     """`url` without escapes, entities and invisible characters."""
-    url = url.translate(_INVISIBLE)
+    if not url.isascii():
+        url = url.translate(_INVISIBLE)
     if "\\" in url:
         url = _ESCAPED.sub("", url)
     for _ in range(_MAX_ENCODINGS if "&" in url else 0):
@@ -431,49 +434,51 @@ def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
 
 def _may_hold_token(text: str) -> bool:
     lower = text.lower()
-    return _has_any(text, _ASCII_SIGNS, _SIGN) or any(name in lower for name in _NAMES)
+    if "http" in lower or "www." in lower or "arx" in lower or "doi" in lower or "doı" in lower:
+        return True  # ignoring case takes ı for i
+    return _has_any(text, _ASCII_SIGNS, _SIGN)
 
 
 def _address_end(match: re.Match[str]) -> int:
     """Where an address ends: it gives back the punctuation that follows it, but keeps its text fragment."""
     address = match["url"] or match["name"]
-    fragment = _TEXT_FRAGMENT.search(address)
-    return match.end() if fragment else match.end() - len(address) + _trimmed(address)
+    return match.end() if ":~:text=" in address else match.end() - len(address) + _trimmed(address)
 
 
 def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     """The mark of a token, and where it ends."""
-    if match["url"]:
+    kind = match.lastgroup
+    if kind == "url":
         if not _HOST.match(match["url"]):  # a form to be filled in: "https://..."
             return None
         return Mark(url=_with_scheme(clean_url(match["url"]))), _address_end(match)
-    if match["doi"]:
+    if kind == "doi":
         return Mark(url=f"https://doi.org/{clean_url(match['name'])}"), _address_end(match)
     mark, end = None, match.end()
-    if match["arxiv"]:
+    if kind == "arxiv":
         mark = Mark(url=f"https://arxiv.org/abs/{match['paper']}")
-    elif match["foot"]:
+    elif kind == "foot":
         mark = Mark((label(match["note"]),))
-    elif match["turn"]:
+    elif kind == "turn":
         mark = Mark((match["answer"],))
-    elif match["named"]:
+    elif kind == "named":
         title = _worded(match["title"].strip("^ "), known.known, known.words)
         to = label(match["to"].strip("^ "))
         if title:
             mark, end = Mark(title), match.end("title") + 1
         elif to in known.known:
             mark = Mark((to,), title=match["title"])
-    elif match["worded"]:
+    elif kind == "worded":
         words = _worded(match["words"], known.known, known.words)
         mark = Mark(words) if words else None
-    elif match["round"]:
+    elif kind == "round":
         mark = _rounded(match, known)
-    elif match["circled"]:
+    elif kind == "circled":
         number = str(int(unicodedata.numeric(match["circled"])))
         mark = Mark((number,)) if number in known.bare and _follows_text(match) else None
-    elif match["small"]:
+    elif kind == "small":
         mark = _raised(match, known)
-    elif match["numbers"] or (match["raised"] and not _is_figure(match)):
+    elif kind == "bracket" or (kind == "sup" and not _is_figure(match)):
         labels = _labels(match["numbers"] or match["raised"], known.known)
         mark = Mark(labels) if labels else None
     return (mark, end) if mark else None
@@ -572,14 +577,15 @@ def _rounded(match: re.Match[str], known: Labels) -> Mark | None:
     return Mark(labels) if labels else None
 
 
+_WHERE = re.compile(r"†[^,，;；]*|L\d+(?:-L?\d+)?|summary")  # in the work
+_LISTED = re.compile(r" {0,2}([,，、;；–—~|&-]|(?:and|und|et|y|和|及)(?= )) {0,2}(?=\^?\d)")
+
+
 def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
     """`1, 3-5` as labels; empty for what looks like an interval, a year or a list of values."""
     found: list[int] = []
     span = False
-    for part in re.split(
-        r" {0,2}([,，、;；–—~|&-]|(?:and|und|et|y|和|及)(?= )) {0,2}(?=\^?\d)",
-        re.sub(r"†[^,，;；]*|L\d+(?:-L?\d+)?|summary", "", numbers),
-    ):
+    for part in (numbers,) if numbers.isdecimal() else _LISTED.split(_WHERE.sub("", numbers)):
         if part in tuple("-–—~"):
             span = True
         elif part.strip("^ ").isdecimal():
