@@ -59,6 +59,35 @@ class Outline(msgspec.Struct, frozen=True):
     words: frozenset[str] = frozenset()
 
 
+class ReportLines:
+    """The lines of a report of this `outline`, to be read several times: what each is, is looked at in the first."""
+
+    def __init__(self, text: str, outline: Outline) -> None:
+        self._text = text
+        self._outline = outline
+        self._kinds: bytes | None = (
+            None  # of each line: the place in `_NAMED_KINDS`; a byte, as lines are many
+        )
+
+    def __iter__(self) -> Iterator[Line]:
+        if self._kinds is None:
+            kinds = bytearray()
+            for line in lines(self._text, self._outline):
+                kinds.append(_NAMED_KINDS.get(line.kind, 0))
+                yield line
+            self._kinds = bytes(kinds)
+            return
+        for line, named in zip(_read(self._text), self._kinds, strict=True):
+            if named == _REFERENCE:
+                yield Line("reference", *line[1:])
+            else:
+                yield Line("source", *line[1:]) if named else line
+
+
+_REFERENCE = 1
+_NAMED_KINDS = {"reference": _REFERENCE, "source": 2}
+
+
 def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
     """The lines of `text`, in order. `outline` is that of `text`, if it is known.
 
@@ -506,7 +535,9 @@ class _Outliner:
 
     def _points(self, text: str) -> Iterator[str]:
         for found in _POINTER.finditer(text):
-            if not _WORDED_POINTER.fullmatch(found[0]):
+            if found[1].isdecimal():
+                yield label(found[1])
+            elif not _WORDED_POINTER.fullmatch(found[0]):
                 yield from (label(part.strip("^ \\")) for part in _PARTED.split(found[1]))
                 yield from (label(part.strip("^ \\")) for part in _PARTED_KEYS.split(found[1]))
 

@@ -25,7 +25,7 @@ import msgspec
 from adjudge.fetchers.urls import MalformedURL, page_key
 from adjudge.judges.lexical import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import Outline, address_alone, lines, outlined
+from adjudge.scoring.text.blocks import Outline, ReportLines, address_alone, outlined
 from adjudge.scoring.text.citation_marks import (
     MAX_PIECE,
     Labels,
@@ -412,11 +412,12 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
     text = plain(readable(placed(text, handed).encode("utf-8", "replace").decode()))
     outline = outlined(text)
-    references = tuple(islice(references_in(lines(text, outline), outline.keys), MAX_REFERENCES + 1))
+    lines = ReportLines(text, outline)
+    references = tuple(islice(references_in(lines, outline.keys), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
-    sources = Sources(kept, handed, outline, lines(text, outline))
+    sources = Sources(kept, handed, outline, lines)
     body = _Body(sources, all_sentences, outline.linked)
-    body.read(lines(text, outline))
+    body.read(lines)
     return Citations(
         references=(*kept, *body.listed)[:MAX_REFERENCES],
         passages=tuple(body.passages),
@@ -595,16 +596,17 @@ class _Body:
             if self._card is not None and self._paragraph:
                 self._flush()
                 self._card = None
+        names = line.kind in ("prose", "item") and names_sources(line.text)
         if line.kind == "blank" and self._may_head():
             self._gap = True
-        elif named := self._sources_named(line):
+        elif named := self._sources_named(line, names):
             if not self._begins_card(line, number, below):
                 self._source_line(named, line, number)
             elif sources := self._sources.counted(named.marks, number):
                 self._card = _Titled("", sources, _SECTION)
-        elif line.kind == "prose" and names_sources(line.text) and address_alone(below.text):
+        elif line.kind == "prose" and names and address_alone(below.text):
             pass  # the titles of what stands below
-        elif line.kind == "prose" and _LABEL.fullmatch(line.text) and _BARE_ITEM.fullmatch(below.raw):
+        elif line.kind == "prose" and _BARE_ITEM.fullmatch(below.raw) and _LABEL.fullmatch(line.text):
             self._flush()
             self._close()
         elif line.kind in ("prose", "row"):
@@ -800,10 +802,9 @@ class _Body:
             statement.fact = f"{lead}: {statement.fact}"
         self._state(statement, sources)
 
-    def _sources_named(self, line: Line) -> Marked | None:
-        """A line that states nothing but what the sources of something are."""
+    def _sources_named(self, line: Line, named: bool) -> Marked | None:
+        """A line that states nothing but what the sources of something are, as its words say if they are `named`."""
         attributes = line.kind == "prose" and "](" in line.text and _ATTRIBUTES.match(line.raw) is not None
-        named = line.kind in ("prose", "item") and names_sources(line.text)
         if line.kind != "source" and not named and not attributes:
             return None
         found = marked(self._numbered(line.text[:MAX_PIECE]), self._sources.labels)
