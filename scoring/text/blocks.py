@@ -516,10 +516,11 @@ class _Outliner:
             block.labels.append(label(more.label))
             rest = more.rest
         address = address_in(rest) or BARE_ADDRESS.search(rest)
+        leads = address is not None and leads_to_address(rest)
         block.waits = not address
-        if address and (leads_to_address(rest) or not square or len(rest) - address.start() < 200):
+        if address and (leads or not square or len(rest) - address.start() < 200):
             block.leads(number)
-        block.bare = block.bare and (not address or leads_to_address(rest))
+        block.bare = block.bare and (not address or leads)
         if not address:
             block.marked += next(self._points(rest), None) is not None
             self._point(rest)

@@ -310,8 +310,9 @@ class Labels(NamedTuple):
 
 def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
     """`text` cut into literal strings and the marks between them."""
-    for part in split(text, MAX_PIECE):
-        yield from _pieces(part, labels)
+    if len(text) <= MAX_PIECE:
+        return _pieces(text, labels)
+    return chain.from_iterable(_pieces(part, labels) for part in split(text, MAX_PIECE))
 
 
 def _pieces(text: str, known: Labels) -> Iterator[str | Mark]:
@@ -329,18 +330,17 @@ def _pieces(text: str, known: Labels) -> Iterator[str | Mark]:
 def _spans(text: str, known: Labels) -> Iterator[_Span]:
     """All marks in order, none inside another; a link takes precedence over what is inside it."""
     position = 0
-    for link in chain(_links(text, known.known), [_Span(len(text), len(text), Mark())]):
-        gap_end = link.start
-        yield from _tokens(text, position, gap_end, known)
-        if link.end > link.start:
-            yield link
+    for link in _links(text, known.known) if "](" in text else ():
+        yield from _tokens(text, position, link.start, known)
+        yield link
         position = link.end
+    yield from _tokens(text, position, len(text), known)
 
 
 def _links(text: str, known: Collection[str]) -> Iterator[_Span]:
     """Markdown links that leave the report, and images, outermost first."""
     end = 0
-    for start, middle, stop in sorted(_bracketed(text)) if "](" in text else ():
+    for start, middle, stop in sorted(_bracketed(text)):
         mark = _link_mark(text, start, middle, stop, known) if start >= end else None
         if start >= end and text[start - 1 : start] == "!":
             start, mark = start - 1, Mark(title=text[start + 1 : middle])
@@ -417,6 +417,7 @@ def _with_scheme(url: str) -> str:
 
 def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
     position = start
+    bare = known.bare and known.plain
     part = text[start:end]
     searched = start if "(" in part or "（" in part or _may_hold_token(part) else end
     while match := _TOKEN.search(text, searched, end):
@@ -426,10 +427,12 @@ def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
             searched = match.start() + 1 if match.lastgroup in _OUTER else match.end()
             continue
         mark, stop = found
-        yield from _plain_numbers(text, position, match.start(), known)
+        if bare:
+            yield from _plain_numbers(text, position, match.start(), known)
         yield _Span(match.start(), stop, mark)
         position = searched = stop
-    yield from _plain_numbers(text, position, end, known)
+    if bare:
+        yield from _plain_numbers(text, position, end, known)
 
 
 def _may_hold_token(text: str) -> bool:
@@ -608,8 +611,6 @@ def _spelled(number: int) -> str:
 
 def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
     """Numbers that are marks only because they end a sentence; one before a mark is a value."""
-    if not known.bare or not known.plain or start >= end:
-        return
     last = start
     for digits in _FIGURE.finditer(text, start, end):
         begin = digits.start()

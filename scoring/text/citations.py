@@ -606,7 +606,7 @@ class _Body:
                 self._card = _Titled("", sources, _SECTION)
         elif line.kind == "prose" and names and address_alone(below.text):
             pass  # the titles of what stands below
-        elif line.kind == "prose" and _BARE_ITEM.fullmatch(below.raw) and _LABEL.fullmatch(line.text):
+        elif line.kind == "prose" and _is_address(below) and _LABEL.fullmatch(line.text):
             self._flush()
             self._close()
         elif line.kind in ("prose", "row"):
@@ -989,6 +989,11 @@ class _Body:
             listed = bool(names) and all(name in self._sources.labels.known for name in names)
             return [Mark(names, raw=cell.fact)] if listed and cell.fact[:1].isdecimal() else cell.marks
         return [] if all(mark.raw[:1] in _BARE_SIGNS and not mark.url for mark in cell.marks) else cell.marks
+
+
+def _is_address(line: Line) -> bool:
+    """Whether a line is an item that holds nothing but an address."""
+    return "://" in line.raw and _BARE_ITEM.fullmatch(line.raw) is not None
 
 
 def _linked_item(text: str, follows: bool) -> str:

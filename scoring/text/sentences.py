@@ -125,19 +125,13 @@ class Marked:
         A link behind the sentence's end names its source, and is no part of it.
         """
         if self._fact is None:
-            if not self.marks:
-                said = self._template
-                said = (
-                    TITLES_BEHIND.sub("", tidy(said))
-                    if ")" in said or "）" in said or "]" in said
-                    else tidy(said)
-                )
-                self._fact = said[:MAX_FACT]
-                return self._fact
-            inside = self._inside()
+            inside = self._inside() if self.marks else 0
             titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks[:inside]]
             titles += [""] * (len(self.marks) - inside)
-            self._fact = TITLES_BEHIND.sub("", tidy(self._filled(titles)))[:MAX_FACT]
+            said = tidy(self._filled(titles))
+            if ")" in said or "）" in said or "]" in said:
+                said = TITLES_BEHIND.sub("", said)
+            self._fact = said[:MAX_FACT]
         return self._fact
 
     @property
