@@ -13,16 +13,23 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run one command and exit with its code."""
-    minded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if minded:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    untouched = (signal.default_int_handler, signal.SIG_DFL)
+    minded = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) in untouched]
+    for number in minded:
+        signal.signal(number, lambda *_: os._exit(INTERRUPTED))
     from adjudge.engine.cli.exits import end
     from adjudge.engine.cli.main import main as run
 
-    if minded:
-        signal.signal(signal.SIGINT, end)  # until the command begins
+    for number in minded:
+        signal.signal(number, end)  # until the command begins
     atexit.register(gc.freeze)  # or the last collection walks every module, which takes a tenth of a second
-    run()
+    # What ends by itself in a moment keeps its exit code. Python gives our own handlers up before the process is gone.
+    atexit.register(lambda: [signal.signal(number, signal.SIG_IGN) for number in minded])
+    try:
+        run()
+    finally:
+        for number in minded:
+            signal.signal(number, end)  # no traceback of a second interrupt
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import pytest
 
 from adjudge.engine.commands.interruption import interruptible
 from tests.chaos import Pages, cited_world
+from tests.made_runs import made_run
 from tests.mock_openai import MockOpenAI
 from tests.worlds import world
 
@@ -210,6 +211,76 @@ main.main(["store", "ls", "nowhere"])
 def test_an_interrupt_while_a_command_loads_is_not_lost():
     done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
+
+
+WRITING = """
+import os, pathlib, signal, sys
+from adjudge.engine.commands import export
+
+
+def write(form, run, out, *rest):
+    (out / "half.json").write_text("{")
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1000):
+        pass
+    yield out / "half.json"
+
+
+export._write = write
+sys.argv[1:] = ["export", sys.argv[1], "--format", "scores", "--out", sys.argv[2]]
+from adjudge.engine.__main__ import main
+
+main()
+"""
+
+
+def test_a_request_to_end_leaves_nothing_half_written(tmp_path):
+    run = made_run(tmp_path / "run", ["a", "b"], 4)
+    out = tmp_path / "out"
+    arguments = [sys.executable, "-c", WRITING, str(run), str(out)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 130 and done.stderr.startswith("adjudge: interrupted"), done.stderr
+    assert list(out.iterdir()) == []
+
+
+TWICE = """
+import atexit, os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from adjudge.engine.cli import main
+
+
+def send(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+
+{again}
+sys.argv[1:] = ["store", "ls", "nowhere"]
+from adjudge.engine.commands import store
+
+store.run = {run}
+from adjudge.engine.__main__ import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("again", "run", "code"),
+    [
+        ("main._ended = send", "send", 130),
+        ("atexit.register(send)", "send", 130),
+        ("atexit.register(send)", "lambda options: 0", 0),
+    ],
+    ids=["says so", "ends", "done"],
+)
+def test_an_interrupt_of_what_ends_changes_nothing(again, run, code):
+    arguments = [sys.executable, "-c", TWICE.replace("{again}", again).replace("{run}", run)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=30)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
 
 
 def test_interruptible_work_gives_its_result():

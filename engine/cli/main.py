@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _ended(FAILED, str(error), "red")
     except KeyboardInterrupt:
         said = "interrupted; answers so far are stored, and the same command continues from there"
-        code = _ended(INTERRUPTED, said, "")
+        with beginning():  # a second interrupt has nothing to add
+            code = _ended(INTERRUPTED, said, "")
     except BrokenPipeError:  # the reader has gone, so what is still in the buffer has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
