@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -21,9 +21,13 @@ from adjudge.engine.store.scorecards import SCORE_COLUMNS
 from adjudge.engine.store.upkeep import TABLES
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.scoring.contract.scorecard import Metric, MetricWords
+from tests.browser import visiting
 from tests.guide import judge
 from tests.public_names import RELEASED, public_names
 from tests.worlds import ADJUDGE
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
 
 ROOT = Path(__file__).parent.parent
 QUICKSTART = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
@@ -232,3 +236,18 @@ def test_public_names_of_the_last_release_stay() -> None:
         if not re.search(rf"^- Removed:.*`{re.escape(name)}`", CHANGELOG, re.MULTILINE)
     ]
     assert not unsaid, "gone, and no line `- Removed: ...` of the changelog names it"
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_links_in_a_text_are_underlined(browser: "Browser", tmp_path: Path) -> None:
+    style = (ROOT / "docs/site.css").read_text()
+    links = '<p>See <a href="#a">this</a>.</p><p><a class="md-button" href="#b">Go</a></p>'
+    page_of = tmp_path / "page.html"
+    page_of.write_text(
+        f'<title>t</title><style>a {{ text-decoration: none }} {style}</style><div class="md-typeset">{links}'
+    )
+    async with visiting(browser, page_of.as_uri()) as page:
+        found = await page.evaluate(
+            "[...document.links].map((one) => getComputedStyle(one).textDecorationLine)"
+        )
+    assert found == ["underline", "none"]
