@@ -13,7 +13,7 @@ from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.outage import OutageStop
 from adjudge.engine.rewards.reward import Reward, RewardError, all_settled
 from adjudge.engine.serving.client import RewardClient
-from tests.mock_openai import MockOpenAI
+from tests.mock_openai import Call, MockOpenAI
 from tests.outages import judged
 from tests.processes import free_port
 from tests.reward_server import reward_server
@@ -150,3 +150,37 @@ class TestMean:
 def rewarded_path(folder, **reward):
     rewarded(folder, **reward)
     return folder / "adjudge.yaml"
+
+
+async def test_a_killed_server_asks_only_what_was_in_flight(tmp_path):
+    """What was answered before `kill -9`, an answered request above all, is asked never again."""
+    in_flight, items = 4, [{**ITEM, "text": f"It states fact number 0, attempt {n}."} for n in range(4)]
+    asked: list[bytes] = []
+
+    async def note(mock: MockOpenAI, call: Call) -> None:
+        if not call.is_probe:
+            asked.append(call.messages)
+
+    async with MockOpenAI(latency=0.2, fault=note) as mock, aiohttp.ClientSession() as session:
+        rewarded(tmp_path, judged(mock.url, max_in_flight=in_flight), deadline_s=60)
+        file = tmp_path / "adjudge.yaml"
+        with reward_server(file) as (url, process):
+            first = await rewards(session, url, items[:1])
+            settled = len(asked)
+            cut = asyncio.ensure_future(rewards(session, url, items))
+            while len(asked) < settled + 3 * in_flight:
+                await asyncio.sleep(0.01)
+            process.kill()
+            with pytest.raises(aiohttp.ClientError):
+                await cut
+            process.wait()
+        with reward_server(file) as (url, _):
+            again = await rewards(session, url, items)
+    assert again[:1] == first and all(one is not None for one in again)
+    assert not set(asked[:settled]) & set(asked[settled:])
+    assert len(asked) - len(set(asked)) <= in_flight
+
+
+async def rewards(session: aiohttp.ClientSession, url: str, items: list[dict[str, str]]) -> list[object]:
+    async with session.post(f"{url}/v1/rewards", json={"items": items}) as answer:
+        return [one["value"] for one in (await answer.json())["rewards"]]
