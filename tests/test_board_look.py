@@ -145,3 +145,33 @@ async def test_own_colours_are_legible_and_lines_follow_the_order(browser: "Brow
             assert await parted.count() == 0
             await page.locator("#p0t0 th[data-key='rank'] button").click()
             assert await parted.count() == before
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_badges_keep_clear_of_a_name_and_in_line_with_it(browser: "Browser", tmp_path: Path) -> None:
+    systems = ["a", "a system whose badges stand below its name", *"bcdef"]
+    board = build_leaderboard([made_run(tmp_path, systems, 24, missing=0.2)])
+    page_of = write_leaderboard(board, tmp_path)
+    for width in (1280, 390):
+        async with visiting(browser, page_of.as_uri(), width=width) as page:
+            gaps = await page.evaluate(
+                """() => [...document.querySelectorAll("#p0t0 tbody th .badges")].map((badges) => {
+                    const range = document.createRange();
+                    range.selectNodeContents(badges.closest("th"));
+                    range.setEndBefore(badges);
+                    const name = [...range.getClientRects()].filter((one) => one.width > 1);
+                    const end = Math.max(...name.map((one) => one.bottom));
+                    const last = name.filter((one) => one.bottom > end - 4);
+                    const box = badges.getBoundingClientRect();
+                    const beside = box.top < end - 4;
+                    return [beside, beside ? box.left - Math.max(...last.map((one) => one.right))
+                        : box.left - Math.min(...name.map((one) => one.left))];
+                })"""
+            )
+            assert gaps
+            assert all(gap > 1 if beside else abs(gap) < 1 for beside, gap in gaps), (width, gaps)
+
+
+def test_a_short_name_behind_its_protocol_is_not_broken(board: Path) -> None:
+    heads = [str(one.html) for one in LexborHTMLParser(board.read_text()).css("#allt0 thead th")]
+    assert any("fact c_acc" in one for one in heads), heads
