@@ -33,7 +33,7 @@ BESIDE_THE_LOOP = {
     "engine/rewards/rollout.py": {"flags_of"},
     "engine/viewer/pages/marked_report.py": {"said_at", "marked_text"},
     "engine/viewer/pages/report.py": {"nearest"},
-    "scoring/deepresearch_bench/fact.py": {"account", "cited", "uncited_of"},
+    "scoring/deepresearch_bench/fact.py": {"read_citations", "uncited_of"},
     "scoring/deepresearch_bench/fact_questions.py": {"near_addresses", "parse", "without_lists"},
     "scoring/deepresearch_bench/race.py": {"clean_report", "copied"},
     "scoring/dr3_eval/questions.py": {"chunks_for"},

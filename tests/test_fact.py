@@ -583,6 +583,8 @@ async def test_no_second_question_where_nothing_stands_beside() -> None:
         ("这座桥每天有38辆电车通过。", "In figures: 38 trams cross the bridge.", True),
         ("По мосту ходили 38 трамваев.", "In figures: 38 trams cross the bridge.", True),
         ("Trams are quiet in the night.", " \n", False),
+        ("The bridge carried 38 trams a day in 1912.", "Log in\n" * 2_857, False),
+        ("The bridge carried 38 trams a day in 1912.", "Log in\n" * 2_858, True),
     ],
 )
 def test_menus_beside_the_main_text_are_not_asked(statement: str, beside: str, asked: bool) -> None:

@@ -23,7 +23,7 @@ import msgspec
 
 from adjudge.fetchers.page import Page
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.judges.lexical import has_content, passages, remembered, terms
+from adjudge.judges.lexical import IN_PLACE, has_content, passages, remembered, terms
 from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
@@ -433,10 +433,10 @@ def may_speak_of(page: Page, statement: str) -> bool:
     """Whether what `page` shows beside its main text may state `statement`, as menus and notices do not.
 
     It has some of the statement's words close together, or any with a figure of it. Where the page has none of the
-    words at all, it may be in another language.
+    words at all, it may be in another language. A long text may speak of anything: it is not looked at on the loop.
     """
-    if not page.beside.strip():
-        return False
+    if not page.beside.strip() or len(page.beside) > IN_PLACE:
+        return bool(page.beside.strip())
     beside = passages(page.beside)
     if overlap := beside.overlap(statement):
         return overlap >= _SPEAKS or bool(beside.shared_figures(statement))
