@@ -498,7 +498,10 @@ def test_answer_decoded_from_prose_is_unchanged(before: str, after: str) -> None
 
 
 def test_finish_reason_is_checked_before_the_json() -> None:
-    assert read_reply(asked(), text_of(), "length").reason == "answer_truncated"
+    assert read_reply(asked(), text_of()[:-1], "length").reason == "answer_truncated"
+    assert (
+        read_reply(asked(), text_of(), "length").answer is not None
+    )  # what was cut off is blanks, or nothing
     assert read_reply(asked(), text_of() + "\n" * 50, "length").answer is not None
     assert read_reply(asked(), "Draft: " + text_of() + "\n" * 50, "length").reason == "answer_truncated"
     assert read_reply(asked(), text_of(), "content_filter").reason == "judge_refused"
