@@ -73,6 +73,7 @@ def remembered(characters: int) -> Callable[[Callable[Concatenate[str, P], R]], 
 A = TypeVar("A", bound=Answer)
 
 _WORD = re.compile(r"[a-zà-öø-ÿ][a-zà-öø-ÿ0-9]+|[一-鿿]+")
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zß-öø-ÿ一-鿿]")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d[\d,]*(?:\.\d+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _NAME = re.compile(r"(?<![.!?:\n]\s)(?<!^)\b[A-Z][A-Za-z0-9]+(?:[ -][A-Z][A-Za-z0-9]+){0,50}")
@@ -153,6 +154,11 @@ def terms(text: str) -> list[str]:
         elif word not in _STOP:
             found.append(_known_stem(word) if len(word) <= _MAX_KNOWN else _stem(word))
     return found
+
+
+def has_known_words(text: str) -> bool:
+    """Whether `terms` tells all words of `text`: each letter is of Western Europe's alphabets or an ideograph."""
+    return _OTHER_LETTER.search(text.lower()) is None
 
 
 def _stem(word: str) -> str:

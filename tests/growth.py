@@ -232,6 +232,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "fetchers.urls.worker_of": partial(_url, lambda text: worker_of(text, 3)),
     "judges.lexical.figures": lexical.figures,
     "judges.lexical.has_content": lexical.has_content,
+    "judges.lexical.has_known_words": lexical.has_known_words,
     "judges.lexical.names": lexical.names,
     "judges.lexical.passages": lambda text: lexical.passages(text).support(text[:1_000]),
     "judges.lexical.sentences": lambda text: _all(lexical.sentences(text)),

@@ -582,6 +582,8 @@ async def test_no_second_question_where_nothing_stands_beside() -> None:
         ("Die Brücke trug 38 Bahnen am Tag.", "In figures: 38 trams cross the bridge.", True),
         ("这座桥每天有38辆电车通过。", "In figures: 38 trams cross the bridge.", True),
         ("По мосту ходили 38 трамваев.", "In figures: 38 trams cross the bridge.", True),
+        ("По мосту of iron ходили 38 трамваев.", "In figures: 38 trams cross it.", True),
+        ("이 bridge 위로 전차 38대가 다녔다.", "Log in", True),
         ("Trams are quiet in the night.", " \n", False),
         ("The bridge carried 38 trams a day in 1912.", "Log in\n" * 2_857, False),
         ("The bridge carried 38 trams a day in 1912.", "Log in\n" * 2_858, True),

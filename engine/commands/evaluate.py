@@ -290,7 +290,7 @@ async def _open(
 async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:
     """Say in one line which prompts do not fit into a judge's window.
 
-    Of many reports, the longest are looked at; where these fit, so do the others.
+    Of many reports, the fifty longest are looked at, and more only if a prompt of these does not fit.
     """
     for count in (LONGEST_CASES, CHECKED_CASES):
         line = complaint((await dry_run(config, longest(course.sample(), count))).notes[judge], window)

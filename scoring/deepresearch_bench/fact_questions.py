@@ -23,7 +23,7 @@ import msgspec
 
 from adjudge.fetchers.page import Page
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.judges.lexical import IN_PLACE, has_content, passages, remembered, terms
+from adjudge.judges.lexical import IN_PLACE, has_content, has_known_words, passages, remembered, terms
 from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools
@@ -424,19 +424,21 @@ async def back(tools: Tools, page: Page, statements: tuple[str, ...], language: 
     return found
 
 
-_SPEAKS = (
-    0.15  # of a statement's words, by their weight: true sentences that only stand beside have 0.4 and more
-)
+# Of a statement's words, by their weight: true sentences that only stand beside have 0.4 and more.
+_SPEAKS = 0.15
 
 
 def may_speak_of(page: Page, statement: str) -> bool:
     """Whether what `page` shows beside its main text may state `statement`, as menus and notices do not.
 
     It has some of the statement's words close together, or any with a figure of it. Where the page has none of the
-    words at all, it may be in another language. A long text may speak of anything: it is not looked at on the loop.
+    words at all, it may be in another language; of a statement in a script whose words are not told, nothing is known.
+    A long text may speak of anything: it is not looked at on the loop.
     """
-    if not page.beside.strip() or len(page.beside) > IN_PLACE:
-        return bool(page.beside.strip())
+    if not page.beside.strip():
+        return False
+    if len(page.beside) > IN_PLACE or not has_known_words(statement):
+        return True
     beside = passages(page.beside)
     if overlap := beside.overlap(statement):
         return overlap >= _SPEAKS or bool(beside.shared_figures(statement))

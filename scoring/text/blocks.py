@@ -65,9 +65,8 @@ class ReportLines:
     def __init__(self, text: str, outline: Outline) -> None:
         self._text = text
         self._outline = outline
-        self._kinds: bytes | None = (
-            None  # of each line: the place in `_NAMED_KINDS`; a byte, as lines are many
-        )
+        # Of each line its number in `_NAMED_KINDS`: a byte, as lines are many.
+        self._kinds: bytes | None = None
 
     def __iter__(self) -> Iterator[Line]:
         if self._kinds is None:
