@@ -471,6 +471,17 @@ class TestDeadline:
         assert (hasty[0].reason, patient[0].value) == ("deadline", 1.0)
         assert judge.asked == 10
 
+    async def test_the_loop_rests_before_it_gives_up_what_is_late(self, tmp_path, monkeypatch):
+        """Else the thread that waits for the rewards has them only when thousands of questions are cancelled."""
+        monkeypatch.setattr("adjudge.engine.rewards.scorer.HAND_OVER_S", 1.0)
+        async with MockOpenAI(latency=60) as mock, open_rewards(rewarded(tmp_path, served(mock))) as scorer:
+            (reward,) = await scorer.score(batch(1, 1), deadline=0.5)
+            await asyncio.sleep(0.3)
+            assert mock.open
+            assert reward.reason == "deadline"
+            while mock.open:
+                await asyncio.sleep(0.01)
+
     async def test_cancelled_call_stops_asking(self, tmp_path):
         async with MockOpenAI(latency=60) as mock, open_rewards(rewarded(tmp_path, served(mock))) as scorer:
             work = asyncio.ensure_future(scorer.score(batch(1, 1)))

@@ -96,6 +96,7 @@ def _size(task: Task) -> int:
 AHEAD = 2
 # Subtracted from a priority, so that rewards reach the judge before all other questions.
 BEFORE_BULK = 1_000_000
+HAND_OVER_S = 0.02  # in which a call's rewards reach the thread that waits for them
 KEPT_TASKS = 10_000  # tasks whose answers are remembered; counts of more tasks are kept together
 
 Work = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
@@ -458,7 +459,11 @@ async def _settle(groups: Iterable[Group]) -> None:
 
 
 async def _give_up(work: list["asyncio.Task[None]"]) -> None:
-    """Cancel `work` a little at a time, so that the event loop stays free for other calls."""
+    """Cancel `work` a little at a time, so that the event loop stays free for other calls.
+
+    Before that the loop rests: while it is busy with short steps, the thread that waits for the rewards hardly runs.
+    """
+    await asyncio.sleep(HAND_OVER_S)
     for task in work:
         task.cancel()
         await asyncio.sleep(0)
