@@ -238,6 +238,24 @@ async def test_part_that_replaces_others_hides_them(tmp_path):
     assert found is not None and found.answer.text == "new"
 
 
+@pytest.mark.parametrize(("codec", "frame"), [("zstd", 64), ("snappy", 3)])
+async def test_a_part_is_read_as_it_was_packed(tmp_path, monkeypatch, codec, frame):
+    """Records of a part may be packed otherwise than those of a new one."""
+    store = await opened(tmp_path)
+    for number in range(200):
+        store.put(judgment(number << 64))
+    await store.close()
+    (old,) = parts(tmp_path)
+    table = pq.read_table(old)
+    old.unlink()
+    monkeypatch.setattr("adjudge.engine.store.part._CODEC", codec)
+    write_part(Place.of(str(old.parent)), old.name, table, msgspec.structs.replace(JUDGMENTS, frame=frame))
+    again = await opened(tmp_path)
+    for number in (0, 2, 3, 63, 64, 199):
+        assert await again.get((number << 64).to_bytes(16, "big"), QUESTION) == judgment(number << 64)
+    await again.close()
+
+
 async def test_newer_schema_is_refused_with_its_version(tmp_path):
     store = await opened(tmp_path)
     store.put(judgment(1))

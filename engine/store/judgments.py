@@ -68,7 +68,7 @@ JUDGMENTS = TableKind(
     cached=65_536,
     named_by=("question", "judge", "key"),
     journaled=True,
-    frame=64,
+    frame=16,
     unique=("key", "answer", "text"),
 )
 _MOST_TOKENS = 2**31 - 1  # what a server claims beyond that cannot be stored
