@@ -4,6 +4,8 @@ BIN := .venv/bin
 
 .PHONY: demo test shuffled soak nightly coverage check test-vllm test-trainers bench bench-vllm peers debian check-lowest lock licences audit scan workflows docs pictures dist format clean
 .DELETE_ON_ERROR:
+# Where nothing is kept, each of the hundreds of processes that tests start compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Python's own pip installs uv, which saves 3 s; one without pip gives the environment its own.
 .venv/bin/uv:
