@@ -31,8 +31,10 @@ def test_thoughts_are_no_part_of_the_report(text, report):
     assert found == report and aside
 
 
+@pytest.mark.parametrize("written", [str, str.lower, str.upper])
 @pytest.mark.parametrize(("opening", "closing"), THOUGHTS)
-def test_tokens_of_every_family_mark_thoughts(opening, closing):
+def test_tokens_of_every_family_mark_thoughts(opening, closing, written):
+    opening, closing = written(opening), written(closing)
     for text in (f"{opening}Say red.{closing}\n\nIt is red.", f"Say red.{closing}It is red."):
         assert parted(text)[0] == "It is red."
     assert parted(f"{opening}Say red.") == ("", (f"{opening}Say red.",))

@@ -52,13 +52,14 @@ _TAG = re.compile(
     rf"|{'|'.join(re.escape(token) for pair in TOKENS for token in pair)}",
     re.IGNORECASE,
 )
+_SIGNS = ("<", "◁", "[t", "[T", "[/")  # one of them is in every tag and token
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 _BEFORE = 20
 
 
 def parted(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` without thoughts and calls of tools, and these. Linear."""
-    if not _TAG.search(text):
+    if not any(sign in text for sign in _SIGNS) or not _TAG.search(text):
         return text, ()
     code = [found.span() for found in _CODE.finditer(text)]
     said, aside, opened = list[str](), list[str](), ""
