@@ -1,6 +1,6 @@
 """What is kept of recent texts: no more characters than stated, and of no long text anything."""
 
-from adjudge.judges.lexical import Remembered, remembered
+from adjudge.judges.remembering import Remembered, remembered
 
 
 def reading(read: list[str]) -> Remembered[[], int]:

@@ -23,7 +23,7 @@ REPEATED = {
     "scoring/text/aside:storable": "a text is made fit to send for each reader of it in another process",
     "engine/store/place:Place._opened": "so is its file",
     "engine/store/place:StoredFile.__init__": "as before",
-    "judges/lexical:remembered.<locals>.wrap.<locals>.call": "what is kept of a text is looked up",
+    "judges/remembering:remembered.<locals>.wrap.<locals>.call": "what is kept of a text is looked up",
     "engine/store/journal:writer_of": "a journal is listed, then taken in",
 }
 REPEATED_IN = {

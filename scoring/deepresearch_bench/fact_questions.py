@@ -23,7 +23,8 @@ import msgspec
 
 from adjudge.fetchers.page import Page
 from adjudge.judges import Answer, Context, Question, numbered
-from adjudge.judges.lexical import IN_PLACE, has_content, has_known_words, passages, remembered, terms
+from adjudge.judges.lexical import IN_PLACE, has_content, has_known_words, passages, terms
+from adjudge.judges.remembering import remembered
 from adjudge.judges.schema import UnparseableReply
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import Tools

@@ -13,7 +13,8 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from adjudge.judges import Answer, Context, numbered
-from adjudge.judges.lexical import coverage, figures, remembered, sentences, terms
+from adjudge.judges.lexical import coverage, figures, sentences, terms
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.contract.case import Case, Passage
 from adjudge.scoring.contract.gold import GoldItem, GoldItems, GoldSource, joined

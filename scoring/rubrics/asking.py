@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from adjudge.judges import Answer, Choice, Context, Judgment, Question, numbered
-from adjudge.judges.lexical import coverage, figures, rank, remembered, sentences, terms
+from adjudge.judges.lexical import coverage, figures, rank, sentences, terms
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.answers.numbered import Numbered, batches
 from adjudge.scoring.answers.parts import Answered
 from adjudge.scoring.contract.case import Case

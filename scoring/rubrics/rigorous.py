@@ -20,7 +20,8 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from adjudge.judges import Answer, Context, numbered
-from adjudge.judges.lexical import rank, remembered
+from adjudge.judges.lexical import rank
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.answers.numbered import Numbered
 from adjudge.scoring.answers.parts import EVERY, Answered, Measure, MinAnswered, ask_numbered, measured
 from adjudge.scoring.contract.case import Case, GoldError

@@ -23,7 +23,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from adjudge.fetchers.urls import MalformedURL, page_key
-from adjudge.judges.lexical import remembered
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.blocks import Outline, ReportLines, address_alone, outlined
 from adjudge.scoring.text.citation_marks import (

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from adjudge.judges import Answer, Context, Question
-from adjudge.judges.lexical import remembered
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 
-from adjudge.judges.lexical import remembered, terms
+from adjudge.judges.lexical import terms
+from adjudge.judges.remembering import remembered
 
 _KEPT_CHARS = 2_000_000  # of the texts whose chunks are kept
 _K1, _B = 1.5, 0.75
