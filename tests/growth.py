@@ -131,7 +131,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.aside.storable": aside.storable,
     "scoring.text.blocks.address_alone": blocks.address_alone,
     "scoring.text.blocks.lines": lambda text: _all(blocks.lines(text)),
-    "scoring.text.blocks.outlined": blocks.outlined,
     "scoring.text.citation_marks.clean_url": citation_marks.clean_url,
     "scoring.text.citation_marks.exact_url": citation_marks.exact_url,
     "scoring.text.citation_marks.may_hold_mark": citation_marks.may_hold_mark,

@@ -60,42 +60,54 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 class ReportLines:
-    """The lines of a report of this `outline`, to be read several times: what each is, is looked at in the first."""
+    """The lines of a report and its `outline`, to be read several times: what each line is, is looked at once.
 
-    def __init__(self, text: str, outline: Outline) -> None:
+    Of a report of more than 16,000 lines no line is kept, but a byte that says what it is.
+    """
+
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._outline = outline
-        # Of each line its number in `_NAMED_KINDS`: a byte, as lines are many.
-        self._kinds: bytes | None = None
+        self._kinds: bytes | None = None  # of each line its number in `_NAMED_KINDS`
+        found = list(islice(_read(text), _MAX_KEPT + 1))
+        few = len(found) <= _MAX_KEPT
+        self.outline = _Outliner().outline(found if few else _read(text))
+        self._kept = list(_classified(iter(found), self.outline)) if few else None
 
     def __iter__(self) -> Iterator[Line]:
-        if self._kinds is None:
-            kinds = bytearray()
-            for line in lines(self._text, self._outline):
-                kinds.append(_NAMED_KINDS.get(line.kind, 0))
-                yield line
-            self._kinds = bytes(kinds)
-            return
-        for line, named in zip(_read(self._text), self._kinds, strict=True):
+        if self._kept is not None:
+            return iter(self._kept)
+        return self._looked_at() if self._kinds is None else self._known(self._kinds)
+
+    def _looked_at(self) -> Iterator[Line]:
+        kinds = bytearray()
+        for line in _classified(_read(self._text), self.outline):
+            kinds.append(_NAMED_KINDS.get(line.kind, 0))
+            yield line
+        self._kinds = bytes(kinds)
+
+    def _known(self, kinds: bytes) -> Iterator[Line]:
+        for line, named in zip(_read(self._text), kinds, strict=True):
             if named == _REFERENCE:
                 yield Line("reference", *line[1:])
             else:
                 yield Line("source", *line[1:]) if named else line
 
 
+_MAX_KEPT = 16_000
 _REFERENCE = 1
 _NAMED_KINDS = {"reference": _REFERENCE, "source": 2}
 
 
-def lines(text: str, outline: Outline | None = None) -> Iterator[Line]:
-    """The lines of `text`, in order. `outline` is that of `text`, if it is known.
+def lines(text: str) -> Iterator[Line]:
+    """The lines of `text`, in order. Linear in its length."""
+    return iter(ReportLines(text))
 
-    Linear in its length; holds six lines at a time.
-    """
-    known = outlined(text) if outline is None else outline
+
+def _classified(unnamed: Iterator[Line], outline: Outline) -> Iterator[Line]:
+    """The lines of a report of this `outline`; six are held at a time."""
     lists = _ReferenceLists()
-    found = _Lines(_read(text))
-    held_spans, source_spans = _Spans(known.lists), _Spans(known.sources)
+    found = _Lines(unnamed)
+    held_spans, source_spans = _Spans(outline.lists), _Spans(outline.sources)
     for number, line in enumerate(found):
         if line.kind == "code":
             yield line
@@ -603,11 +615,6 @@ def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         else:
             found.append((start, end))
     return tuple(found)
-
-
-def outlined(text: str) -> Outline:
-    """Which lines of `text` are reference lists. Linear in its length."""
-    return _Outliner().outline(_read(text))
 
 
 def _read(text: str) -> Iterator[Line]:

@@ -25,7 +25,7 @@ import msgspec
 from adjudge.fetchers.urls import MalformedURL, page_key
 from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import Outline, ReportLines, address_alone, outlined
+from adjudge.scoring.text.blocks import ReportLines, address_alone
 from adjudge.scoring.text.citation_marks import (
     MAX_PIECE,
     Labels,
@@ -84,11 +84,9 @@ def url_key(url: str) -> str:
         return exact
 
 
-def references_in(found: Iterable[Line], keys: Collection[str] = ()) -> Iterator[Reference]:
-    """The entries of all reference lists among a report's lines. A URL on the line below its entry belongs to it.
-
-    `keys` are the labels of entries that are words.
-    """
+def references_in(found: ReportLines) -> Iterator[Reference]:
+    """The entries of all reference lists of a report. A URL on the line below its entry belongs to it."""
+    keys = found.outline.keys
     place = 0
     pending: list[Reference] = []
     for number, line in enumerate(found):
@@ -155,18 +153,15 @@ def _labels(first: str, rest: str) -> tuple[tuple[str, ...], str]:
     return tuple(names), rest
 
 
-def labels_of(references: Iterable[Reference], outline: Outline, found: Iterable[Line]) -> Labels:
-    """The labels that `references` define, numbers without brackets among them unless the report has marks in them.
-
-    `outline` and `found` are the report's, and its lines.
-    """
-    bracketed = outline.bracketed
+def labels_of(references: Iterable[Reference], found: ReportLines) -> Labels:
+    """The labels that `references` define, numbers without brackets among them unless the report has marks in them."""
+    bracketed = found.outline.bracketed
     listed = list(references)
     known = {reference.label for reference in listed}
     if not bracketed:
         known |= set(filter(None, (author_year(reference.title) for reference in listed)))
         known |= _by_author(listed).keys()
-    return _in_use(Labels(known, () if bracketed else known, words=outline.words), found)
+    return _in_use(Labels(known, () if bracketed else known, words=found.outline.words), found)
 
 
 def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
@@ -238,10 +233,9 @@ class Sources:
         self,
         references: Sequence[Reference],
         handed: Sequence[Citation],
-        outline: Outline,
-        found: Iterable[Line],
+        found: ReportLines,
     ) -> None:
-        bracketed = outline.bracketed
+        bracketed = found.outline.bracketed
         self._defined: defaultdict[str, list[Reference]] = defaultdict(list)
         self._listed: dict[str, int] = {}
         self._keys: dict[str, str] = {}
@@ -264,7 +258,7 @@ class Sources:
         for name, reference in () if bracketed else _by_author(references).items():
             self._defined[name].append(reference)
         known = frozenset(self._defined)
-        self.labels = _in_use(Labels(known, () if bracketed else known, words=outline.words), found)
+        self.labels = _in_use(Labels(known, () if bracketed else known, words=found.outline.words), found)
         self.marks = 0
         self.unresolved: list[str] = []
         self.led: dict[str, str] = {}  # the addresses that marks lead to, by their keys
@@ -411,12 +405,11 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
     text = plain(readable(placed(text, handed).encode("utf-8", "replace").decode()))
-    outline = outlined(text)
-    lines = ReportLines(text, outline)
-    references = tuple(islice(references_in(lines, outline.keys), MAX_REFERENCES + 1))
+    lines = ReportLines(text)
+    references = tuple(islice(references_in(lines), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
-    sources = Sources(kept, handed, outline, lines)
-    body = _Body(sources, all_sentences, outline.linked)
+    sources = Sources(kept, handed, lines)
+    body = _Body(sources, all_sentences, lines.outline.linked)
     body.read(lines)
     return Citations(
         references=(*kept, *body.listed)[:MAX_REFERENCES],

@@ -13,7 +13,7 @@ from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.blocks import lines, outlined
+from adjudge.scoring.text.blocks import ReportLines, lines
 from adjudge.scoring.text.citation_marks import Labels, Mark, cut, may_hold_mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, labels_of, references_in
 from adjudge.scoring.text.markup import plain
@@ -40,11 +40,11 @@ def clean_report(text: str) -> str:
     Time and memory are linear in the text. Lone surrogates become question marks.
     """
     text = plain(storable(text))
-    outline = outlined(text)
-    listed = islice(references_in(lines(text, outline), outline.keys), MAX_REFERENCES)
-    known = labels_of(listed, outline, lines(text, outline))
+    found = ReportLines(text)
+    listed = islice(references_in(found), MAX_REFERENCES)
+    known = labels_of(listed, found)
     kept = StringIO()
-    for line in lines(text, outline):
+    for line in found:
         if line.kind == "code":
             kept.write(f"{line.raw}\n")
         elif line.kind not in ("reference", "source"):

@@ -32,7 +32,8 @@ _CHAT = re.compile(
     r"(?:<argument\b[^<>]{0,80}+>[^<>]{0,300}+</argument>\s{0,8}+){0,8}+</grok:render>"
     r"|\[span_\d{1,5}\]\((?:start|end)_span\)|\[cite_(?:start|end)\]"
 )
-_CHAT_PARTS = ("\ue200", "turn", "oaicite", "_span)", "[cite_", "<grok:")
+_CHAT_PARTS = ("\ue200", "oaicite", "_span)", "[cite_", "<grok:")
+_TURN_SIGN = re.compile(r"turn\d")
 _BROKEN = re.compile(
     r"(?<=[/?&=_-])[ \t]{0,4}\r?\n[ \t]{0,8}(?=(?:[\w.%~/?#&=+-]{1,300})[ \t]{0,4}(?:\r?\n|$))"
 )
@@ -88,6 +89,7 @@ _GONE = _BLOCKS | {
     "q",
     "time",
 }
+_LABEL_SIGNS = re.compile(r"[\[(（]")  # what an entry's label begins with
 _MAX_NAME = 80  # characters of a line in front of its first entry
 _MAX_NOTE = 500  # characters of a wiki's note within which its address stands
 _MAX_OPEN = 1_000  # elements within each other
@@ -97,7 +99,7 @@ def plain(text: str) -> str:
     """`text` as plain Markdown."""
     for sign in _ZERO_WIDTH:
         text = text.replace(sign, "")
-    if any(part in text for part in _CHAT_PARTS):
+    if any(part in text for part in _CHAT_PARTS) or _TURN_SIGN.search(text):
         text = _CHAT.sub(_mark, text)
     text = in_markdown(text)
     if "](" in text and "://" in text:
@@ -118,7 +120,7 @@ def plain(text: str) -> str:
 def _entries_apart(line: re.Match[str]) -> str:
     """Entries of a reference list that stand on one line, each on its own; any other line as it is."""
     text = line[0]
-    if text.count("://") < 2:
+    if text.count("://") < 2 or not _LABEL_SIGNS.search(text, 0, _MAX_NAME):
         return text
     cuts = [label.start() for label in _ENTRY_LABEL.finditer(text)]
     start = cuts[0] if cuts else _MAX_NAME

@@ -9,6 +9,7 @@ import re
 from collections.abc import Set
 
 from adjudge.scoring.text.citation_marks import SMALL, SMALL_SIGNS
+from adjudge.scoring.text.signs import found_at, replaced_at
 
 __all__ = ["in_markdown"]
 
@@ -35,6 +36,10 @@ _LINKED = re.compile(
     r"(?P<six>[^\[\]\n]{1,300})\](?![(=&%\[\w])"
     r"|(?<=\))\{:?[ .#\w=\"'-]{1,100}\}",
     re.IGNORECASE,
+)
+_LINKED_SIGN = re.compile(
+    r"[<\[`\\&hH{](?:(?<=[hH])(?=[tT][tT][pP])|(?<=[<\[])(?=[hH\[uU])|(?<=`)|(?<=\\)(?=[hHuU])|(?<=&)(?=[lL])"
+    r"|(?<=\){))"
 )
 _LINKED_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
 _ADDRESS_TITLE = re.compile(r"://[^\s\[\]()]{1,2000}\[[^\]\n]{0,300}[a-z]", re.IGNORECASE)
@@ -67,6 +72,7 @@ _WIKI = re.compile(
     rf"(?<![\[\w])\[(?P<url>{_LINK}) (?P<words>(?:(?!://)[^\[\]\n]){{1,300}})\](?![(\[\]])"
     rf"|\{{\{{[Cc]it(?:e|ation)[^{{}}]{{0,400}}?\| ?url ?= ?(?P<cited>{_LINK})[^{{}}]{{0,400}}\}}\}}"
 )
+_WIKI_SIGN = re.compile(r"[\[{](?=http|\{)")
 # An entry below the text that begins with its raised number.
 _RAISED_ENTRY = re.compile(r"^[ \t>]{0,4}([⁰¹²³⁴-⁹]{1,3})[ \t]{1,4}(?=[^\n]{0,400}?://)", re.MULTILINE)
 
@@ -78,6 +84,7 @@ _SIGNED = re.compile(
     r"|\[\#(?P<square>\d{1,3}(?:\s?[,;]\s?\#?\d{1,3}){0,20}+)\]|\[?\#(?P<sign>\d{1,3})(?![\w\]]))"
     r"|※(?P<kome>\d{1,3})|(?:(?<=[^\W\d_]{3})|(?<=[.!?,)”\"*]))\^(?P<caret>\d{1,3})(?![\w^\]])"
 )
+_SIGNED_SIGN = re.compile(r"[{<\[#^※](?=[\d#])")
 _LINK_LINE = re.compile(r"^\[{1,2}(\d{1,3})\]{1,2}\((https?://[^\s()<>]{1,2000})\)[ \t]{0,4}$", re.MULTILINE)
 _BARE_MARK = re.compile(r"\[(\d{1,3})\](?!\]?\()")
 _SQUARE = str.maketrans("{}", "[]")
@@ -116,7 +123,7 @@ def in_markdown(text: str) -> str:
     if "://" in text and (
         any(part in text for part in _LINKED_PARTS) or ("[" in text and _ADDRESS_TITLE.search(text))
     ):
-        text = _LINKED.sub(_link, text)
+        text = replaced_at(_LINKED_SIGN, _LINKED, _link, text)
     text = text.replace("][http", "] [http")
     if "`_" in text and ".. _" in text:
         text = _with_targets(text)
@@ -125,7 +132,7 @@ def in_markdown(text: str) -> str:
             lambda found: f" ({found['url']})" if found["url"] else f"[{found['key'] or found['used']}]", text
         )
     if "[http" in text or "{{" in text:
-        text = _WIKI.sub(lambda found: found["cited"] or f"[{found['words']}]({found['url']})", text)
+        text = replaced_at(_WIKI_SIGN, _WIKI, _wiki_link, text)
     if "://" in text and any(sign in text for sign in SMALL_SIGNS):
         text = _RAISED_ENTRY.sub(lambda found: f"[{found[1].translate(SMALL)}] ", text)
     if "]_" in text:
@@ -199,6 +206,11 @@ def _link(found: re.Match[str]) -> str:
     return f"[{words}]({named})" if named else f"<{bare}>" if bare else ""
 
 
+def _wiki_link(found: re.Match[str]) -> str:
+    """A link of a wiki as one of Markdown; the address alone of a template."""
+    return found["cited"] or f"[{found['words']}]({found['url']})"
+
+
 def _latex(found: re.Match[str]) -> str:
     """A citation or an entry of LaTeX as labels in brackets, a section as a heading; nothing for an environment."""
     if found["keys"]:
@@ -228,7 +240,7 @@ def _with_signed(text: str) -> str:
         listed["sign" if entry["sign"] else "any"].add(int(entry["number"]))
     listed["any"] |= listed["sign"]
     named: dict[str, set[int]] = {}
-    for found in _SIGNED.finditer(text) if listed["any"] else ():
+    for found in found_at(_SIGNED_SIGN, _SIGNED, text) if listed["any"] else ():
         named.setdefault(str(found.lastgroup), set()).update(map(int, re.findall(r"\d+", found[0])))
     marks = {
         kind
@@ -237,7 +249,9 @@ def _with_signed(text: str) -> str:
     }
     if not marks:
         return text
-    return _SIGNED.sub(lambda found: _bracketed(found) if found.lastgroup in marks else found[0], text)
+    return replaced_at(
+        _SIGNED_SIGN, _SIGNED, lambda found: _bracketed(found) if found.lastgroup in marks else found[0], text
+    )
 
 
 def _with_link_lines(text: str) -> str:
