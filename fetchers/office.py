@@ -59,6 +59,19 @@ def office_kind(body: bytes) -> Office | None:
     )
 
 
+def repacked(body: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
+    """The XML of the archive `body`, each file as `change` makes it of its name and content; without pictures."""
+    made = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(body)) as archive,
+        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in dict.fromkeys(archive.namelist()):
+            if name.endswith((".xml", ".rels")):
+                packed.writestr(name, change(name, archive.read(name)))
+    return made.getvalue()
+
+
 def read_office(body: bytes, kind: Office) -> Extraction:
     """Title and text of the file `body`, which `kind` says to open as. Raises Unreadable, of which MissingLibrary."""
     readers: dict[Office, Callable[[bytes], Extraction]] = {
@@ -216,15 +229,7 @@ _BARE = (
 
 def _with_bare_styles(body: bytes) -> io.BytesIO:
     """The book with no more of its styles than how numbers are shown."""
-    buffer = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(body)) as archive,
-        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bare,
-    ):
-        for name in dict.fromkeys(archive.namelist()):
-            content = archive.read(name)
-            bare.writestr(name, _bare(content) if name == _STYLES else content)
-    return buffer
+    return io.BytesIO(repacked(body, lambda name, content: _bare(content) if name == _STYLES else content))
 
 
 def _bare(styles: bytes) -> bytes:

@@ -1,10 +1,10 @@
 """Links that a Word file has as fields, in the form that mammoth reads: a complex field with a quoted address."""
 
-import io
 import re
-import zipfile
 
 from lxml import etree
+
+from adjudge.fetchers.office import repacked
 
 __all__ = ["with_plain_links"]
 
@@ -14,20 +14,12 @@ _TAKES_A_VALUE = frozenset({"\\l", "\\o", "\\t"})
 
 def with_plain_links(body: bytes) -> bytes:
     """The text of a Word file, its links without switches and its simple fields as complex ones."""
-    made = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(body)) as archive,
-        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as plain,
-    ):
-        for name in dict.fromkeys(archive.namelist()):
-            if name.endswith((".xml", ".rels")):
-                part = archive.read(name)
-                has_fields = b"fldSimple" in part or b"instrText" in part
-                plain.writestr(name, _part(part) if has_fields else part)
-    return made.getvalue()
+    return repacked(body, _part)
 
 
-def _part(body: bytes) -> bytes:
+def _part(name: str, body: bytes) -> bytes:
+    if b"fldSimple" not in body and b"instrText" not in body:
+        return body
     try:
         root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
