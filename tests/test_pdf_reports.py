@@ -1,6 +1,7 @@
 """A report as PDF keeps what its author wrote: headings, lists, tables, raised marks and links."""
 
 import io
+import itertools
 
 import pypdfium2
 import pytest
@@ -123,6 +124,105 @@ def test_wide_gaps_are_the_columns_of_a_table(tmp_path):
         ]
     )
     assert read(tmp_path, page) == "| Kite | Colour |\n| --- | --- |\n| Wren | red |\n| Finch | green |"
+
+
+LEFTS = (50, 200, 350)
+ROWS = [
+    (["Kite"], ["Colour of the", "upper side"], ["Seen"]),
+    (["Red kite of", "the hills"], ["red"], ["2021"]),
+    (["Wren"], ["brown"], ["See the", "Kite Office", "of Wales"]),
+]
+TABLE = (
+    "| Kite | Colour of the upper side | Seen |\n| --- | --- | --- |\n"
+    "| Red kite of the hills | red | 2021 |\n| Wren | brown | See the Kite Office of Wales |"
+)
+
+
+def cells(rows, top: float = 700, line: float = 12, row: float = 48) -> list[tuple[float, float, float, str]]:
+    """The lines of cells that begin at LEFTS, cell by cell."""
+    return [
+        (left, top - row * at - line * number, BODY, text)
+        for at, cells in enumerate(rows)
+        for left, cell in zip(LEFTS, cells, strict=True)
+        for number, text in enumerate(cell)
+    ]
+
+
+def grid(heights: list[float], lefts: list[float]) -> str:
+    """The rules of a grid, each piece drawn by itself."""
+    across = [
+        f"{left} {height} m {right} {height} l S"
+        for height in heights
+        for left, right in itertools.pairwise(lefts)
+    ]
+    upright = [
+        f"{left} {low} m {left} {high} l S" for left in lefts for high, low in itertools.pairwise(heights)
+    ]
+    return "\n".join([*across, *upright, ""])
+
+
+def test_cells_of_a_drawn_grid_hold_several_lines(tmp_path):
+    drawn = grid([712, 664, 616, 568], [40, 190, 340, 490])
+    office = ((350, 589, 416, 602), URL)
+    said = read(tmp_path, pdf([*cells(ROWS), (50, 540, BODY, "It flies.")], [office], drawn))
+    assert said == TABLE.replace("Kite Office", f"[Kite Office](<{URL}>)") + "\n\nIt flies."
+
+
+def test_cells_may_span_rows_and_columns(tmp_path):
+    rows = [(["Kite"], ["Seen in these many years"], []), ([], ["2020"], ["2021"])]
+    drawn = "\n".join(
+        f"{a} {b} m {c} {d} l S"
+        for a, b, c, d in [
+            *((40, height, 490, height) for height in (712, 616)),
+            (190, 664, 490, 664),
+            *((left, 712, left, 616) for left in (40, 190, 490)),
+            (340, 664, 340, 616),
+        ]
+    )
+    said = read(tmp_path, pdf(cells(rows), drawn=f"{drawn}\n"))
+    assert said == "| Kite | Seen in these many years |  |\n| --- | --- | --- |\n|  | 2020 | 2021 |"
+
+
+def test_link_is_no_rule_of_the_cell_it_is_underlined_in(tmp_path):
+    rows = [(["Kite"], ["Colour"], ["Seen"]), (["Wren"], ["See the", "Kite Office"], ["2021"])]
+    drawn = grid([712, 664, 616], [40, 190, 340, 490]) + "200 650 m 280 650 l S\n"
+    said = read(tmp_path, pdf(cells(rows), drawn=drawn))
+    assert said == "| Kite | Colour | Seen |\n| --- | --- | --- |\n| Wren | See the Kite Office | 2021 |"
+
+
+@pytest.mark.parametrize("row", [36, 48])
+@pytest.mark.parametrize("drawn", ["", "0.9 g 40 664 450 24 re f 0 g\n", "40 712 m 490 712 l S\n"])
+def test_cells_between_spaces_hold_several_lines(tmp_path, row, drawn):
+    # With 36 points a row, none is further from the next than lines are.
+    assert read(tmp_path, pdf(cells(ROWS, row=row), drawn=drawn)) == TABLE
+
+
+def test_lines_of_two_columns_are_no_table(tmp_path):
+    left = [(50, 700 - 12 * at, BODY, f"On the left {at}.") for at in range(4)]
+    right = [(200, 700 - 12 * at, BODY, f"On the right {at}.") for at in range(4)]
+    assert "|" not in read(tmp_path, pdf([*left, *right]))
+
+
+def test_items_are_no_table_however_far_from_their_numbers(tmp_path):
+    items = [(50, 700, BODY, "1."), (90, 700, BODY, "Wren"), (90, 688, BODY, "and finch.")]
+    page = pdf([*items, (50, 676, BODY, "2."), (90, 676, BODY, "Kite")])
+    assert read(tmp_path, page).split("\n\n") == ["1. Wren and finch.", "2. Kite"]
+
+
+def test_table_and_row_that_the_end_of_a_page_cuts_are_whole(tmp_path):
+    above = [*ROWS[:2], (["Wren"], ["brown"], ["See the"])]
+    below = [ROWS[0], ([], [], ["Kite Office", "of Wales"])]
+    lefts = [40, 190, 340, 490]
+    open_end = "".join(f"{left} 616 m {left} 568 l S\n" for left in lefts)
+    made = pypdfium2.PdfDocument.new()
+    for rows, drawn in (
+        (above, grid([712, 664, 616], lefts) + open_end),
+        (below, grid([712, 664, 616], lefts)),
+    ):
+        made.import_pages(pypdfium2.PdfDocument(pdf(cells(rows), drawn=drawn)))
+    file = io.BytesIO()
+    made.save(file)
+    assert read(tmp_path, file.getvalue()) == TABLE
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,26 @@ import ctypes
 import io
 import itertools
 import re
-import statistics
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 
 import msgspec
 import pypdfium2
 from pypdfium2 import raw
 
+from adjudge.engine.formats.pdf_tables import (
+    APART,
+    LARGER,
+    Drawing,
+    Line,
+    Sign,
+    Table,
+    foot_of,
+    size_of,
+    with_tables,
+)
 from adjudge.fetchers.process import Unreadable
 from adjudge.scoring.text.citation_marks import leads_out
 
@@ -25,11 +36,10 @@ __all__ = ["markdown_of"]
 
 _MOST = 2_000_000  # signs that are read
 _LINKS = 5_000  # of a page
+_DRAWINGS = 20_000  # of a page
 _LINKS_OF_A_LINE = 100
 _LONGEST = 4_000  # characters of an address
-_LARGER = 1.12  # times the usual size of the text: a heading's
 _LONGEST_HEADING = 200
-_APART = 1.5  # sizes of a sign between the feet of two lines, at most, within a paragraph
 _OUT = 1  # sizes of a sign that a line stands further out than the one above, which begins a paragraph
 _GAP = 1.2  # sizes of a sign between two cells, at least
 _RAISED, _SMALLER = 0.15, 0.9  # as in fetchers/pdf.py
@@ -38,6 +48,7 @@ _NUMBER = re.compile(r"\[?\(?\d{1,3}[.)\]]\s+|\^\S")
 _EDGE, _PAGES = 2, 3  # lines at the head and foot of a page, and pages that have them, at least
 _DIGITS = re.compile(r"\d+")
 _DOT = 0.15, 0.7  # sizes of a sign that a drawn bullet is high
+_RECTANGLE = 5  # segments; a filled frame has more
 _ROUND = 0.8, 1.25  # times its height that it is wide
 _AWAY = 2.5  # sizes of a sign between a drawn bullet and its item, at most
 _SENTENCE = ".。,;"  # what a heading does not end in
@@ -47,63 +58,48 @@ _HYPHENS = "\x02\ufffe"  # PDFium's, for the one that a line ends in; it takes t
 _REST = re.compile(r"[\w.%+-]*?[/=_]")  # what the line begins with after an address that does not end
 
 
-class _Sign(msgspec.Struct):
-    """A sign of a page, with its place in points, its size, and the address that it leads to."""
-
-    text: str
-    left: float
-    right: float
-    foot: float
-    top: float
-    size: float
-    is_bold: bool
-    url: str = ""
-
-
-_Line = list[_Sign]
-
-
 def markdown_of(body: bytes) -> str:
     """The text of all pages. Raises Unreadable."""
     try:
         document = pypdfium2.PdfDocument(io.BytesIO(body))
     except pypdfium2.PdfiumError as error:
         raise Unreadable(f"a PDF that does not open: {error}") from None
-    pages: list[list[_Line]] = []
+    pages: list[list[Line]] = []
+    drawings: list[list[Drawing]] = []
     with document:
         left = _MOST
         for index in range(len(document)):
             try:
-                found = list(_lines(document[index], document, left))
+                drawn = list(itertools.islice(_drawings(document[index]), _DRAWINGS))
+                found = list(_lines(document[index], document, drawn, left))
             except pypdfium2.PdfiumError:
                 continue  # one broken page of many
+            drawings.append(drawn)
             pages.append(found)
             left -= sum(map(len, found))
-    lines = _without_edges(pages)
-    if not lines:  # scanned: what it says is not known
+    pages = _without_edges(pages)
+    if not any(pages):  # scanned: what it says is not known
         raise Unreadable("no text in it")
-    return "\n\n".join(_with_notes(list(_blocks(lines))))
+    return "\n\n".join(_with_notes(list(_blocks(map(with_tables, pages, drawings)))))
 
 
-def _without_edges(pages: Sequence[Sequence[_Line]]) -> list[_Line]:
-    """The lines of all pages but what most of them have at the same place at their edges, save its numbers."""
+def _without_edges(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """The lines of each page but what most of them have at the same place at their edges, save its numbers."""
     outer = []
     for lines in pages:
-        feet = sorted({round(_foot(line)) for line in lines})
+        feet = sorted({round(foot_of(line)) for line in lines})
         edges = {*feet[:_EDGE], *feet[-_EDGE:]}
-        named = [(round(_foot(line)), _size(line), _DIGITS.sub("0", _text(line))) for line in lines]
+        named = [(round(foot_of(line)), size_of(line), _DIGITS.sub("0", _text(line))) for line in lines]
         outer.append([name if name[0] in edges else None for name in named])
     often = Counter(name for names in outer for name in {*names} - {None})
     most = max(_PAGES, len(pages) // 2 + 1)
     return [
-        line
+        [line for line, name in zip(lines, names, strict=True) if often[name] < most]
         for lines, names in zip(pages, outer, strict=True)
-        for line, name in zip(lines, names, strict=True)
-        if often[name] < most
     ]
 
 
-def _text(line: _Line) -> str:
+def _text(line: Line) -> str:
     return "".join(sign.text for sign in line)
 
 
@@ -133,12 +129,14 @@ def _numbers(marks: str) -> list[str]:
     return re.findall(r"\d+", marks)
 
 
-def _lines(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument, most: int) -> Iterator[_Line]:
+def _lines(
+    page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument, drawings: Sequence[Drawing], most: int
+) -> Iterator[Line]:
     """The lines of a page that show something, without blanks at their ends."""
     text = page.get_textpage()
     areas = list(itertools.islice(_areas(page, document), _LINKS))
-    bullets = sorted(itertools.islice(_bullets(page), _LINKS))
-    box, line, is_over = raw.FS_RECTF(), _Line(), False
+    bullets = sorted(_bullets(drawings))
+    box, line, is_over = raw.FS_RECTF(), Line(), False
     for index in range(min(text.count_chars(), most)):
         sign = chr(raw.FPDFText_GetUnicode(text, index))
         if sign in "\r\n":
@@ -148,7 +146,7 @@ def _lines(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument, most: int) 
             continue
         size = raw.FPDFText_GetFontSize(text, index)
         weight = raw.FPDFText_GetFontWeight(text, index)
-        one = _Sign(sign, box.left, box.right, box.bottom, box.top, size, weight >= 600)
+        one = Sign(sign, box.left, box.right, box.bottom, box.top, size, weight >= 600)
         if is_over and not sign.isspace():
             if _is_shown(line) and not _follows(line, one):
                 yield _bulleted(_linked(line, areas), bullets)
@@ -160,7 +158,7 @@ def _lines(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument, most: int) 
         yield _bulleted(_linked(line, areas), bullets)
 
 
-def _follows(line: _Line, sign: _Sign) -> bool:
+def _follows(line: Line, sign: Sign) -> bool:
     """Whether a sign stands right of `line`, one of both raised: PDFium takes some marks for lines."""
     last = next(one for one in reversed(line) if not one.text.isspace())
     low, high = sorted((last, sign), key=lambda one: one.foot)
@@ -171,18 +169,26 @@ def _follows(line: _Line, sign: _Sign) -> bool:
 _Bullet = tuple[float, float, float]
 
 
-def _bullets(page: pypdfium2.PdfPage) -> Iterator[_Bullet]:
-    """The middle, right edge and height of every drawing that is about as wide as it is high."""
+def _drawings(page: pypdfium2.PdfPage) -> Iterator[Drawing]:
     left, foot, right, top = (ctypes.c_float() for _ in range(4))
+    mode, stroke = ctypes.c_int(), ctypes.c_int()
     for drawing in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=1):
         if not raw.FPDFPageObj_GetBounds(drawing, left, foot, right, top):
             continue
-        wide, high = right.value - left.value, top.value - foot.value
+        is_stroked = raw.FPDFPath_GetDrawMode(drawing, mode, stroke) and stroke.value
+        is_area = not is_stroked and raw.FPDFPath_CountSegments(drawing) <= _RECTANGLE
+        yield Drawing(left.value, foot.value, right.value, top.value, is_area)
+
+
+def _bullets(drawings: Sequence[Drawing]) -> Iterator[_Bullet]:
+    """The middle, right edge and height of every drawing that is about as wide as it is high."""
+    for one in drawings:
+        wide, high = one.right - one.left, one.top - one.foot
         if high > 0 and _ROUND[0] <= wide / high <= _ROUND[1]:
-            yield (foot.value + top.value) / 2, right.value, high
+            yield (one.foot + one.top) / 2, one.right, high
 
 
-def _bulleted(line: _Line, bullets: Sequence[_Bullet]) -> _Line:
+def _bulleted(line: Line, bullets: Sequence[_Bullet]) -> Line:
     """`line` with a bullet in front, if one of those in order is drawn there."""
     first = line[0]
     place = bisect(bullets, (first.foot,))
@@ -194,7 +200,7 @@ def _bulleted(line: _Line, bullets: Sequence[_Bullet]) -> _Line:
     return line
 
 
-def _is_shown(line: _Line) -> bool:
+def _is_shown(line: Line) -> bool:
     return any(not sign.text.isspace() for sign in line)
 
 
@@ -224,7 +230,7 @@ def _areas(page: pypdfium2.PdfPage, document: pypdfium2.PdfDocument) -> Iterator
             yield rectangle.left, rectangle.bottom, rectangle.right, rectangle.top, url
 
 
-def _linked(line: _Line, areas: Sequence[_Area]) -> _Line:
+def _linked(line: Line, areas: Sequence[_Area]) -> Line:
     """`line` without outer blanks, its signs with the addresses of the areas that they stand in."""
     while line[0].text.isspace():
         line.pop(0)
@@ -246,11 +252,53 @@ def _linked(line: _Line, areas: Sequence[_Area]) -> _Line:
     return line
 
 
-def _blocks(lines: Sequence[_Line]) -> Iterator[str]:
-    """The blocks of Markdown that `lines` make."""
-    sizes = Counter(round(sign.size, 1) for line in lines for sign in line)
-    usual = sizes.most_common(1)[0][0]
-    levels = _levels(lines, usual)
+def _blocks(pages: Iterable[Sequence[Line | Table]]) -> Iterator[str]:
+    """The blocks of Markdown that `pages` make."""
+    found = list(_over_pages(pages))
+    lines = [one for one in found if not isinstance(one, Table)]
+    in_tables = [
+        line for one in found if isinstance(one, Table) for row in one.rows for cell in row for line in cell
+    ]
+    sizes = Counter(round(sign.size, 1) for line in (*lines, *in_tables) for sign in line)
+    levels = _levels(lines, sizes.most_common(1)[0][0])
+    for is_line, group in itertools.groupby(found, lambda one: isinstance(one, list)):
+        if is_line:
+            yield from _paragraphs([one for one in group if isinstance(one, list)], levels)
+            continue
+        for table in group:
+            if isinstance(table, Table):
+                yield _table([[reduce(_joined, map(_words, cell), "") for cell in row] for row in table.rows])
+
+
+def _over_pages(pages: Iterable[Sequence[Line | Table]]) -> list[Line | Table]:
+    """Lines and tables in their order; a table that goes on over the end of a page is one."""
+    found: list[Line | Table] = []
+    for page in pages:
+        begin = found[-1] if found else None
+        rest = page[0] if page else None
+        if isinstance(begin, Table) and isinstance(rest, Table) and len(begin.rows[0]) == len(rest.rows[0]):
+            found[-1] = _whole(begin, rest)
+            page = page[1:]
+        found += page
+    return found
+
+
+def _whole(begin: Table, rest: Table) -> Table:
+    """A table that the end of a page divides; its head may stand on both pages, and one of its rows may be cut."""
+    rows = rest.rows
+    if list(map(_texts, rows[0])) == list(map(_texts, begin.rows[0])):
+        rows = rows[1:]
+    if not begin.is_open or not rows:
+        return Table(begin.rows + rows, rest.is_open)
+    cut = [above + below for above, below in zip(begin.rows[-1], rows[0], strict=True)]
+    return Table([*begin.rows[:-1], cut, *rows[1:]], rest.is_open)
+
+
+def _texts(cell: Sequence[Line]) -> list[str]:
+    return [_text(line) for line in cell]
+
+
+def _paragraphs(lines: Sequence[Line], levels: Mapping[float, int]) -> Iterator[str]:
     cells = [_cells(line) for line in lines]
     paragraph, at = "", 0
     while at < len(lines):
@@ -258,18 +306,20 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[str]:
         end = at
         while end < len(lines) and len(cells[end]) == len(cells[at]) > 1:
             end += 1
-        level = levels.get(_size(line))
+        level = levels.get(size_of(line))
         begins = level is not None or end - at > 1 or _starts(words) or not _goes_on(lines, at)
         if begins and paragraph:
             yield paragraph
             paragraph = ""
         if end - at > 1:
-            yield _table(cells[at:end])
+            yield _table([[_words(cell) for cell in row] for row in cells[at:end]])
             at = end
             continue
         if level is not None:
             goes_on = (
-                at + 1 < len(lines) and levels.get(_size(lines[at + 1])) == level and _goes_on(lines, at + 1)
+                at + 1 < len(lines)
+                and levels.get(size_of(lines[at + 1])) == level
+                and _goes_on(lines, at + 1)
             )
             paragraph = _joined(paragraph, words) if paragraph else f"{'#' * level} {words}"
             if not goes_on:
@@ -284,42 +334,34 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[str]:
         yield paragraph
 
 
-def _levels(lines: Sequence[_Line], usual: float) -> dict[float, int]:
+def _levels(lines: Sequence[Line], usual: float) -> dict[float, int]:
     """The level of headings, by their size."""
     larger = {
-        _size(line)
+        size_of(line)
         for line in lines
-        if _size(line) > _LARGER * usual and len(line) <= _LONGEST_HEADING and line[-1].text not in _SENTENCE
+        if size_of(line) > LARGER * usual and len(line) <= _LONGEST_HEADING and line[-1].text not in _SENTENCE
     }
     return {size: min(level, 6) for level, size in enumerate(sorted(larger, reverse=True), 1)}
-
-
-def _size(line: _Line) -> float:
-    return round(statistics.median(sign.size for sign in line), 1)
 
 
 def _starts(words: str) -> bool:
     return bool(_BULLET.match(words) or _NUMBER.match(words))
 
 
-def _goes_on(lines: Sequence[_Line], at: int) -> bool:
+def _goes_on(lines: Sequence[Line], at: int) -> bool:
     """Whether a line stands directly below the one before it, and not further out."""
     if at == 0:
         return False
     above, line = lines[at - 1], lines[at]
     if above[-1].text in _HYPHENS:
         return True
-    apart = _foot(above) - _foot(line)
-    size = max(_size(above), _size(line))
+    apart = foot_of(above) - foot_of(line)
+    size = max(size_of(above), size_of(line))
     if apart < 0:  # at the head of the next page, or column
         begins = line[0].text
-        same = _size(above) == _size(line) and above[-1].text not in _ENDS
+        same = size_of(above) == size_of(line) and above[-1].text not in _ENDS
         return same and (begins.islower() or begins > "\u2e7f" or above[-1].text == ",")
-    return 0 < apart <= _APART * size and above[0].left - line[0].left < _OUT * size
-
-
-def _foot(line: _Line) -> float:
-    return statistics.median(sign.foot for sign in line)
+    return 0 < apart <= APART * size and above[0].left - line[0].left < _OUT * size
 
 
 def _joined(paragraph: str, words: str) -> str:
@@ -344,9 +386,9 @@ def _joined(paragraph: str, words: str) -> str:
     return paragraph + words if goes_on or divides else f"{paragraph} {words}"
 
 
-def _cells(line: _Line) -> list[_Line]:
+def _cells(line: Line) -> list[Line]:
     """The parts of a line between wide gaps."""
-    cells, last = [_Line()], line[0]
+    cells, last = [Line()], line[0]
     for sign in line:
         if not sign.text.isspace():
             if sign.left - last.right > _GAP * sign.size:
@@ -356,12 +398,12 @@ def _cells(line: _Line) -> list[_Line]:
     return cells
 
 
-def _table(rows: Sequence[Sequence[_Line]]) -> str:
-    made = ["| " + " | ".join(_words(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    made = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join([made[0], "|" + " --- |" * len(rows[0]), *made[1:]])
 
 
-def _words(line: _Line) -> str:
+def _words(line: Line) -> str:
     """The signs of a line, its links and raised marks as Markdown has them."""
     pieces = []
     for url, linked in itertools.groupby(line, key=lambda sign: sign.url):
@@ -373,9 +415,9 @@ def _words(line: _Line) -> str:
     return "".join(pieces).strip()
 
 
-def _raised(signs: Sequence[_Sign], line: _Line) -> str:
+def _raised(signs: Sequence[Sign], line: Line) -> str:
     """The text of `signs`, what is raised among those of its line in tags."""
-    size, foot = _size(line), _foot(line)
+    size, foot = size_of(line), foot_of(line)
     pieces = []
     for is_raised, group in itertools.groupby(
         signs, key=lambda one: one.size < _SMALLER * size and one.foot - foot > _RAISED * size
