@@ -1,14 +1,18 @@
 # PYTHON_ARGCOMPLETE_OK
 """The installed command: minds an interrupt before it imports what takes a second."""
 
-import atexit
-import gc
 import os
-import signal
 
 __all__ = ["main"]
 
 INTERRUPTED = 130
+
+try:
+    import atexit
+    import gc
+    import signal
+except KeyboardInterrupt:
+    os._exit(INTERRUPTED)
 
 
 def main() -> None:

@@ -10,15 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.runs.run import Run
 from tests.chaos import Pages, cited_world
 from tests.made_runs import made_run
 from tests.mock_openai import MockOpenAI
-from tests.worlds import world
+from tests.result_folders import fact_row
+from tests.worlds import lines, world
 
 # What a script runs in the background is started with SIGINT ignored, and so is all that it starts.
 COMMAND = (
@@ -131,6 +134,7 @@ async def test_run_ends_while_it_reads_its_files(tmp_path):
 STUCK = """
 import asyncio, signal, threading, time
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.runs.run import Run
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script runs in the background
 
@@ -167,6 +171,7 @@ def test_work_that_ignores_its_cancellation_is_ended(seconds, again, number):
 STARTING = """
 import asyncio, os, signal, threading
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.runs.run import Run
 
 async def starts_a_thread():
     with threading._active_limbo_lock:  # held by Thread.start
@@ -185,6 +190,54 @@ except KeyboardInterrupt:
 def test_a_signal_while_a_thread_starts_ends_the_work():
     done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=30)
     assert done.stdout == "interrupted\n", done.stderr
+
+
+IMPORTING = """
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for name in ("atexit", "gc", "signal"):
+    sys.modules.pop(name, None)  # as in an interpreter that has just started
+
+
+def importing(event, given):
+    if event == "import" and given[0] == "{module}":
+        os.kill(os.getpid(), {number})
+
+
+sys.addaudithook(importing)
+sys.argv[1:] = ["store", "ls", "nowhere"]
+from adjudge.engine.__main__ import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "number"),
+    [
+        ("atexit", signal.SIGINT),
+        ("signal", signal.SIGINT),
+        *(
+            (module, number)
+            for module in ("adjudge.engine.cli.exits", "argparse", "msgspec", "adjudge.engine.store")
+            for number in (signal.SIGINT, signal.SIGTERM)
+        ),
+    ],
+)
+def test_a_signal_during_an_import_ends_a_command_quietly(module, number):
+    code = IMPORTING.replace("{module}", module).replace("{number}", str(int(number)))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("package", ["adjudge", "adjudge.engine"])
+def test_packages_of_the_command_import_nothing(package):
+    """They are imported before the command can mind a signal."""
+    code = "import sys; had = {*sys.modules}; exec(open(sys.argv[1]).read()); print({*sys.modules} - had)"
+    arguments = [sys.executable, "-I", "-S", "-c", code, str(import_module(package).__file__)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "set()\n", done.stderr
 
 
 LOADING = """
@@ -243,6 +296,99 @@ def test_a_request_to_end_leaves_nothing_half_written(tmp_path):
     assert list(out.iterdir()) == []
 
 
+IMPORTED = """
+import os, shutil, signal, sys
+from adjudge.engine.commands import import_results
+
+
+def send():
+    for _ in range({times}):  # as a terminal and a parent process pass on the same one
+        os.kill(os.getpid(), {number})
+        for _ in range(1000):
+            pass
+
+
+def before(name, home):
+    step = getattr(home, name)
+
+    def interrupted(*given, **named):
+        send()
+        return step(*given, **named)
+
+    setattr(home, name, interrupted)
+
+
+before("{step}", import_results)
+if {times} > 1:
+    before("rmtree", shutil)  # and while what was written is taken away
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[1:] = ["import", sys.argv[1], "--format", "deepresearch-bench", "--out", sys.argv[2]]
+from adjudge.engine.__main__ import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "number", "times"),
+    [
+        ("write_whole", signal.SIGTERM, 2),
+        ("_bounded", signal.SIGINT, 1),
+        ("score_table", signal.SIGTERM, 1),
+        ("write_leaderboard", signal.SIGINT, 2),
+    ],
+)
+def test_an_import_that_is_interrupted_leaves_nothing(tmp_path, step, times, number):
+    code = (
+        IMPORTED.replace("{step}", step).replace("{number}", str(int(number))).replace("{times}", str(times))
+    )
+    results = tmp_path / "results"
+    lines(results / "a" / "validated.jsonl", [fact_row(1, {"https://a.org": ["supported"]})])
+    arguments = [sys.executable, "-c", code, str(results), str(tmp_path / "run")]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "adjudge: interrupted\n")
+    assert [one.name for one in tmp_path.iterdir()] == [results.name]
+
+
+FINISHING = """
+import os, signal, sys, threading
+from adjudge.engine.commands import interruption, run_folder
+
+signalled, write = threading.Event(), run_folder.write_leaderboard
+cancel = interruption._Ending.signalled
+
+
+def minded(self, *given):
+    cancel(self, *given)
+    self._loop.call_soon_threadsafe(self._loop.call_later, 0.2, signalled.set)  # when the cancelled task has run
+
+
+def interrupted(*given):
+    os.kill(os.getpid(), {number})
+    assert signalled.wait(10)
+    write(*given)
+
+
+interruption._Ending.signalled, run_folder.write_leaderboard = minded, interrupted
+sys.argv[1:] = ["evaluate", sys.argv[1], "--out", sys.argv[2]]
+from adjudge.engine.__main__ import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_interrupted_at_its_leaderboard_completes(tmp_path, number):
+    config, out = world(tmp_path, systems=2, tasks=3), tmp_path / "run"
+    code = FINISHING.replace("{number}", str(int(number)))
+    arguments = [sys.executable, "-c", code, str(config), str(out)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "everything is scored" in done.stderr, done.stderr
+    assert Run.open(out).record.state == "finished" and "6 scorecards" in done.stdout
+    assert {"leaderboard.json", "leaderboard.html", "scores.parquet"} <= {one.name for one in out.iterdir()}
+    assert not list(out.glob(".*.tmp"))
+
+
 TWICE = """
 import atexit, os, signal, sys
 
@@ -270,7 +416,7 @@ main()
 @pytest.mark.parametrize(
     ("again", "run", "code"),
     [
-        ("main._ended = send", "send", 130),
+        ("main._ended = lambda *said: send() or 130", "send", 130),
         ("atexit.register(send)", "send", 130),
         ("atexit.register(send)", "lambda options: 0", 0),
     ],

@@ -40,10 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _ended(USAGE, str(error), "red")
     except (JudgeError, LimitReached, StoreError, PoolError, ClusterError) as error:
         code = _ended(FAILED, str(error), "red")
-    except KeyboardInterrupt:
-        said = "interrupted; answers so far are stored, and the same command continues from there"
+    except KeyboardInterrupt as error:
         with beginning():  # a second interrupt has nothing to add
-            code = _ended(INTERRUPTED, said, "")
+            code = _ended(INTERRUPTED, "; ".join(("interrupted", *map(str, error.args))), "")
     except BrokenPipeError:  # the reader has gone, so what is still in the buffer has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE

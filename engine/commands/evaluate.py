@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 import pyarrow as pa
 
-from adjudge.engine.commands.interruption import ENDS_S, interruptible
+from adjudge.engine.commands.interruption import ENDS_S, interruptible, to_its_end
 from adjudge.engine.commands.judge import check_judges
 from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
 from adjudge.engine.config.run import RunConfig
@@ -70,6 +70,7 @@ CHECKED_CASES = 2_000
 LONGEST_CASES = 50
 CLUSTER_ENDS_S = 60.0
 WAITS_S = 5.0
+_FINISHING = "everything is scored, so the leaderboard is still written; interrupt again to end at once"
 
 Progress = Callable[[Scorecard], None]
 OnStart = Callable[[int, Callable[[], Reading]], Progress]
@@ -154,14 +155,13 @@ async def evaluate_async(
             folder.record, counts, stopped, {} if gauge.source is None else gauge.source.probed
         )
         give_back()  # what judging took: the leaderboard takes as much again
-        scores = await asyncio.to_thread(score_table, place, run)
-        board = await asyncio.to_thread(
-            folder.finish,
-            record,
-            scores,
-            page(evaluator.measured()),
-            lambda read: _leaderboard(read, scores),
-        )
+        numbers = page(evaluator.measured())
+
+        def finish() -> Leaderboard:
+            scores = score_table(place, run)
+            return folder.finish(record, scores, numbers, lambda read: _leaderboard(read, scores))
+
+        board = await to_its_end(asyncio.to_thread(finish), _FINISHING)
     return RunResult(
         out=str(out),
         scorecards=made,

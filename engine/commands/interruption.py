@@ -1,6 +1,7 @@
 """Work in an event loop that SIGINT and SIGTERM end soon, whatever it waits for."""
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -9,10 +10,12 @@ from collections.abc import Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
+from adjudge.engine.cli.exits import INTERRUPTED, SAME_S
+from adjudge.fetchers.flight import shared
+
 T = TypeVar("T")
-INTERRUPTED = 130
 ENDS_S = 8.0
-_SAME_S = 1.0  # a terminal and a parent process may both pass on one Ctrl-C
+_log = logging.getLogger(__name__)
 
 
 def interruptible(work: Coroutine[Any, Any, T], ends_s: float = ENDS_S) -> T:
@@ -31,11 +34,27 @@ def interruptible(work: Coroutine[Any, Any, T], ends_s: float = ENDS_S) -> T:
     except asyncio.CancelledError:
         if ending.since is None:
             raise
-        raise KeyboardInterrupt from None
+        raise KeyboardInterrupt(
+            "answers so far are stored, and the same command continues from there"
+        ) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         ending.over()
+
+
+async def to_its_end(work: Coroutine[Any, Any, T], said: str) -> T:
+    """The result of `work`, which a cancellation does not stop: it is logged with `said`."""
+    task = asyncio.ensure_future(work)
+    while True:
+        try:
+            return await shared(task)
+        except asyncio.CancelledError:
+            cancelled = asyncio.current_task()
+            if task.cancelled() or cancelled is None:
+                raise
+            cancelled.uncancel()
+            _log.warning("%s", said)
 
 
 class _Ending:
@@ -62,7 +81,7 @@ class _Ending:
         """Begin to end; end at once if that was asked for a while ago."""
         now = time.monotonic()
         if self.since is not None:
-            if now - self.since > _SAME_S:
+            if now - self.since > SAME_S:
                 _exit()
             return
         self.since = now

@@ -8,8 +8,8 @@ Each function has a form that is awaited, `evaluate_async` and so on; the plain 
 running, as in a notebook.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+# Type checkers take it for that of `typing`. A command minds no signal until this package is imported.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from adjudge.engine.config.run import RunConfig
@@ -53,6 +53,8 @@ if not TYPE_CHECKING:
     }
 
     def __getattr__(name: str) -> object:
+        from importlib import import_module
+
         for home, names in _HOMES.items():
             if name in names:
                 return getattr(import_module(f"adjudge.engine.{home}"), name)
