@@ -294,8 +294,11 @@ class Trial:
             again = await self._ask_as(Manner(begun.format, system=False), form)
             if again.is_good or not _is_about_roles(again):
                 first, begun = again, self._requests.manner
-        last = first
-        for chosen in self._others(first):
+        others, last = self._others(first), first
+        untold = not first.is_good and not is_about_format(first.status, first.said)
+        if others and untold and not (await self._ask_as(Manner("words", begun.system), form)).is_good:
+            others = ()  # it refuses something else
+        for chosen in others:
             if chosen == "words" and first.is_good:  # as which the first was answered
                 self._requests.manner = Manner(chosen, begun.system)
                 return first
@@ -311,10 +314,11 @@ class Trial:
         """The formats to try after what came first, the strictest first."""
         if self._config.free_text or not self._requests.constrains or self._keeps(first):
             return ()
-        if is_about_format(first.status, first.said):
-            return _FORMATS[_FORMATS.index(self._requests.manner.format) + 1 :]
         if not first.is_good:
-            return ("words",) if is_maybe_format(first) else ()
+            untold = first.status in (500, 501) and not _CONTEXT.search(first.said)
+            if not untold and not is_maybe_format(first):
+                return ()
+            return _FORMATS[_FORMATS.index(self._requests.manner.format) + 1 :]
         found = first.found
         if found is None or found.refusal or found.finish_reason in _UNSAID:
             return ()

@@ -293,8 +293,6 @@ def decode(question: Question[A], text: str) -> Decoded[A]:
     except UnparseableReply:
         trimmed: dict[str, None] = {}
         kept = _trimmed(fields, schema_of(question, analysis=True), "", trimmed)
-        if not trimmed:
-            raise
         return Decoded(_typed(question, json.dumps(kept)), tuple(trimmed))
 
 
@@ -374,7 +372,8 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_READER = json.JSONDecoder(object_pairs_hook=_pairs)
+# Not strict: a server that constrains its replies may allow line breaks in a string, as llama-cpp-python 0.3 does.
+_READER = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
 
 
 def _last_object(text: str) -> str:
@@ -419,7 +418,7 @@ def _end_of_object(text: str, start: int) -> int:
         raise UnparseableReply("a brace that begins no JSON object") from error
 
 
-_FIRST_OBJECT = json.JSONDecoder()
+_FIRST_OBJECT = json.JSONDecoder(strict=False)
 
 
 def _trimmed(value: Any, schema: Schema, where: str, trimmed: dict[str, None]) -> Any:

@@ -152,7 +152,9 @@ async def test_server_that_refuses_to_constrain_may_answer() -> None:
         assert (await verdict(mock.url)).trouble == "ignores_schema"
 
 
-def keeping(keeps: str, takes: set[str], has_system: bool = True) -> mock_openai.Fault:
+def keeping(
+    keeps: str, takes: set[str], has_system: bool = True, refusal: tuple[int, str] | None = None
+) -> mock_openai.Fault:
     """A server that takes some formats, refuses the others, and keeps to the schema in one way alone."""
 
     async def answer(mock: MockOpenAI, call: mock_openai.Call) -> mock_openai.web.StreamResponse:
@@ -162,7 +164,7 @@ def keeping(keeps: str, takes: set[str], has_system: bool = True) -> mock_openai
         form = body.get("response_format", {})
         name = str(form.get("type", "words")) + ("_schema" if "schema" in form else "")
         if name not in takes:
-            return refused(400, f"response_format: {name} is not supported")
+            return refused(*(refusal or (400, f"response_format: {name} is not supported")))
         seen = {name, *(key for key in ("structured_outputs", "guided_json") if key in body)}
         return completion('{"ready": "kestrel"}' if keeps in seen else 'Sure: {"ready": "yes"}')
 
@@ -205,6 +207,32 @@ async def test_strictest_format_that_a_server_keeps_to_is_used(
     assert ("structured_outputs" in body) == ("guided_json" in body) == (format == "structured_outputs")
     roles = [message["role"] for message in body["messages"]]
     assert roles[0] == ("system" if has_system else "user") and roles.count("user") >= 1
+
+
+# As llama-cpp-python 0.3.36 refuses a format that it does not know, and as servers refuse without a word.
+LLAMA = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': "
+    "\"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "probes"),
+    [(500, LLAMA, 3), (500, "Internal Server Error", 6), (400, "Bad Request", 4), (422, "", 4), (501, "", 6)],
+)
+async def test_format_refused_in_any_way_leaves_the_strictest(status: int, said: str, probes: int) -> None:
+    fault = keeping("json_object_schema", EVERY - {"json_schema"}, refusal=(status, said))
+    async with MockOpenAI(fault=fault) as mock:
+        found = await verdict(mock.url)
+        assert found.is_good and found.manner is not None, found.line
+        assert (found.manner.format, mock.probes) == ("json_object_schema", probes)
+
+
+async def test_server_that_fails_in_every_format_is_named() -> None:
+    async with MockOpenAI(fault=replying(lambda: refused(500, "out of memory"))) as mock:
+        found = await verdict(mock.url)
+        assert found.trouble == "unreachable" and "out of memory" in found.line
+        assert mock.probes == 6
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"\xff", b"{" * 100_000])

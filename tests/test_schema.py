@@ -362,6 +362,16 @@ def test_thoughts_of_every_family_are_no_part_of_the_answer(opening: str, closin
     assert without_reasoning(thought.removesuffix(closing)) == ""
 
 
+@pytest.mark.parametrize("raw", ["\n", "\r\n", "\t", "\x0b", "}\n{"])
+@pytest.mark.parametrize("wrapped", ["{}", "So:\n{}", "```json\n{}\n```"])
+def test_raw_control_characters_may_stand_in_strings(raw: str, wrapped: str) -> None:
+    """As llama-cpp-python 0.3.36 constrained a model: `{ "analysis": "}`, a line break, `{","points":0}`."""
+    text = wrapped.replace("{}", text_of(analysis="one|two").replace("|", raw))
+    found = decode(asked(), text)
+    assert found.answer.analysis == f"one{raw}two" and not found.trimmed
+    assert found.answer.items == decode(asked(), text_of()).answer.items
+
+
 def test_fence_inside_a_string_is_ignored() -> None:
     text = text_of(analysis="```json\n{}\n``` was written", note="``` }{")
     assert decode(asked(), f"So: {text}").answer.note == "``` }{"
