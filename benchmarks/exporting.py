@@ -25,7 +25,7 @@ from benchmarks.timing import Row, alone, main
 AIM_BYTES = 200e6
 TASKS, QUICK_TASKS = 100, 1
 STATEMENTS, CRITERIA, CHARACTERS = 40, 25, 20_000
-EXPORT = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()", "view"]
+EXPORT = [sys.executable, "-m", "adjudge.engine", "view"]
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 
 

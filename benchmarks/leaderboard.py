@@ -72,13 +72,7 @@ def write_run(
 
 def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
     """Write the run, then time the command and take its peak memory."""
-    command = [
-        sys.executable,
-        "-c",
-        "from adjudge.engine.cli.main import main; main()",
-        "leaderboard",
-        "--json",
-    ]
+    command = [sys.executable, "-m", "adjudge.engine", "leaderboard", "--json"]
     runs = 1 if quick else RUNS
     tasks = QUICK_TASKS if quick else TASKS
     with tempfile.TemporaryDirectory() as folder:

@@ -47,7 +47,7 @@ from tests.browser import NAMES
 AIM_SECONDS, AIM_BYTES = 0.5, 450e6
 SYSTEMS, TASKS, QUICK_TASKS, CITED, PAGES_READ = 20, 1_000, 100, 50, 5_000
 RUN, JUDGE, SOURCE = "benchmark", "made up", "live trafilatura"
-VIEW = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()", "view", "--port", "0"]
+VIEW = [sys.executable, "-m", "adjudge.engine", "view", "--port", "0"]
 AT = 1_700_000_000_000_000
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-SERVE = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()", "serve"]
+SERVE = [sys.executable, "-m", "adjudge.engine", "serve"]
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-LABEL = [sys.executable, "-c", "from adjudge.engine.cli.main import main; main()", "label"]
+LABEL = [sys.executable, "-m", "adjudge.engine", "label"]
 KEYS = {"supported": "1", "unsupported": "2", "unknown": "3"}
 
 

@@ -16,7 +16,7 @@ from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
 from adjudge.engine.cli.parser import parser
 from adjudge.engine.config.redaction import hidden, printable
 from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError, unwritable
-from adjudge.engine.evaluation.memory import leave_at_once, share_heap
+from adjudge.engine.evaluation.memory import share_heap
 from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
@@ -69,7 +69,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = commands.parse_args(words)
         begin(form())
         share_heap()
-        leave_at_once()
         _allow_open_files()
         # The command alone is imported: another may need what takes a second to load.
         action = import_module(f"adjudge.engine.commands.{options.module}")

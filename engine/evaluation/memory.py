@@ -1,6 +1,5 @@
 """A process's memory, tuned for thousands of waiting questions and for many threads that write."""
 
-import atexit
 import ctypes
 import gc
 import os
@@ -29,15 +28,6 @@ def rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def leave_at_once() -> None:
-    """Let this process end without freeing its objects one by one, which takes a large run a second.
-
-    Only for processes that are ours alone.
-    """
-    atexit.unregister(gc.freeze)
-    atexit.register(gc.freeze)
 
 
 def share_heap() -> None:
