@@ -186,8 +186,12 @@ def test_a_text_with_lone_surrogates_is_read_like_any_other() -> None:
     asyncio.run(read())
 
 
-@pytest.mark.parametrize(("function", "reason"), [(sleep_over, "deadline"), (die_of, "worker_died")])
-def test_a_reader_that_is_late_or_dies_is_not_the_reports_doing(function, reason, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("function", "seconds", "reason"), [(sleep_over, 4.0, "deadline"), (die_of, 60.0, "worker_died")]
+)
+def test_a_reader_that_is_late_or_dies_is_not_the_reports_doing(
+    function, seconds, reason, monkeypatch
+) -> None:
 
     class Reading(Fact, frozen=True, kw_only=True):
         async def score(self, case, tools):
@@ -199,7 +203,7 @@ def test_a_reader_that_is_late_or_dies_is_not_the_reports_doing(function, reason
         async with open_workers():
             await aside(pid_of, LONG)  # a worker takes its time to start
             with monkeypatch.context() as patience:
-                patience.setattr("adjudge.scoring.text.aside.SECONDS", 4.0)
+                patience.setattr("adjudge.scoring.text.aside.SECONDS", seconds)
                 card = await score_case(Reading(), case, None)
             assert await aside(pid_of, LONG) != os.getpid()  # and the next one is read
         return card
