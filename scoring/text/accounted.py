@@ -142,6 +142,8 @@ def addresses(text: str) -> dict[str, str]:
 
 def _closed(address: str) -> int:
     """Where an address ends that stands in parentheses: at the first that closes none of its own."""
+    if ")" not in address:
+        return len(address)
     opened = 0
     for place, sign in enumerate(address):
         opened += (sign == "(") - (sign == ")")

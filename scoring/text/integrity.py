@@ -15,6 +15,7 @@ Linear in the text.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
 
@@ -234,18 +235,27 @@ def _echoed(words: Sequence[str], asked: tuple[str, ...]) -> float:
     own = set(words)
     if len(own) >= _KEYWORDS and len(own & theirs) >= _ALL_OF_THEM * len(own):
         return 1.0
-    found = _windows(words, _ECHO_RUN)
-    if not found:
+    runs = len(words) - _ECHO_RUN + 1
+    if runs <= 0:
         return 0.0
+    found = [tuple(words[at : at + _ECHO_RUN]) for at in _runs_within(words, theirs, _ECHO_RUN)]
     restated = sum(run in task for run in found)
-    return (sum(run in criteria for run in found) + max(restated - _spared(found, *_RESTATED), 0)) / len(
-        found
-    )
+    return (sum(run in criteria for run in found) + max(restated - _spared(runs, *_RESTATED), 0)) / runs
 
 
-def _spared(runs: Sequence[object], most: int, part: int) -> int:
+def _runs_within(words: Sequence[str], known: AbstractSet[str], size: int) -> Iterator[int]:
+    """Where `size` of `words` that are all `known` follow one another."""
+    told = bytes(map(known.__contains__, words))
+    wanted = b"\1" * size
+    at = told.find(wanted)
+    while at >= 0:
+        yield at
+        at = told.find(wanted, at + 1)
+
+
+def _spared(runs: int, most: int, part: int) -> int:
     """How many of a text's `runs` do not count."""
-    return min(most, len(runs) // part) if len(runs) >= _SHORT else 0
+    return min(most, runs // part) if runs >= _SHORT else 0
 
 
 _AskedRuns = frozenset[tuple[str, ...]]
@@ -271,7 +281,7 @@ def repeated(text: str) -> float:
 def _repeated(words: Sequence[str]) -> float:
     found = _windows(words, _REPEAT_RUN)
     again = len(found) - len(set(found))
-    return max(again - _spared(found, *_REFRAIN), 0) / len(found) if found else 0.0
+    return max(again - _spared(len(found), *_REFRAIN), 0) / len(found) if found else 0.0
 
 
 class Runs:
