@@ -2,6 +2,7 @@
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -49,6 +50,7 @@ from adjudge.scoring.text import (
     scan,
     seen,
     sentences,
+    signs,
     thoughts,
 )
 from adjudge.scoring.text.cleaning import Clean
@@ -87,6 +89,7 @@ _LABELS = tuple(
 _TITLES = tuple(label.title for label in _LABELS)
 _LENGTH = Length(max=1_000_000_000)
 _BLOCKED = Blocked(title="A title of a b", authors=("Ab Cd",), urls=("https://r.example/7", "http://a"))
+_BRACKETS = (re.compile(r"\["), re.compile(r"\[([^\[\]]{1,80})\]"))
 _HANDED = (Citation(url="https://a.example"), Citation(url="https://b.example", position=9))
 
 
@@ -179,6 +182,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.scan.raw_lines": lambda text: _all(scan.raw_lines(text)),
     "scoring.text.scan.scan": lambda text: _all(scan.scan(text)),
     "scoring.text.scan.unquoted": scan.unquoted,
+    "scoring.text.signs.found_at": lambda text: _all(signs.found_at(*_BRACKETS, text)),
+    "scoring.text.signs.replaced_at": lambda text: signs.replaced_at(
+        *_BRACKETS, lambda found: found[1], text
+    ),
     "scoring.text.sentences.names_sources": sentences.names_sources,
     "scoring.text.sentences.readable": sentences.readable,
     "scoring.text.sentences.tidy": sentences.tidy,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from adjudge.scoring.text import citations
-from adjudge.scoring.text.citations import MAX_FACTS, MAX_REFERENCES, parse
+from adjudge.scoring.text.citations import MAX_FACTS, MAX_MARKS, MAX_REFERENCES, parse
 from benchmarks.growth import AIM_TIMES, memory
 from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
 from tests.nightly import quick_or_whole
@@ -127,6 +127,13 @@ def test_facts_are_bounded_in_length_together(monkeypatch: pytest.MonkeyPatch) -
     found = parse.__wrapped__(row * 20 + ending)
     assert 20_000 <= sum(len(one.fact) for one in found.passages) < 30_000 and not found.complete
     assert parse.__wrapped__(row + ending).complete
+
+
+def test_marks_are_bounded_in_number_and_the_report_says_so() -> None:
+    listed = "\n\n## References\n[1] T https://r.example/1\n"
+    found = parse.__wrapped__(f"It grew {'[1]' * 30_000}.{listed}")
+    assert MAX_MARKS <= found.marks < 30_000 and not found.complete
+    assert parse.__wrapped__(f"It grew {'[1]' * 15_000}.{listed}").complete
 
 
 def test_references_are_bounded_in_number() -> None:

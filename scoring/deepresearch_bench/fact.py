@@ -70,7 +70,7 @@ from adjudge.scoring.deepresearch_bench.words import FACT
 from adjudge.scoring.text.accounted import Account, read_citations, said_of_lost
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.citation_marks import exact_url
-from adjudge.scoring.text.citations import MAX_FACTS, Triplet, url_key
+from adjudge.scoring.text.citations import MAX_FACTS, MAX_MARKS, Triplet, url_key
 from adjudge.scoring.text.integrity import Runs
 
 __all__ = [
@@ -108,7 +108,7 @@ BY_MARKS = ("marks", "lost", "disputed")
 """Counts of what a report's text has, whatever extracts its statements."""
 MAX_STATEMENTS = 20
 _LEFT_OUT = Evidence(
-    what=f"The report has more than {MAX_FACTS:,} facts or references; those after the limit were not read.",
+    what=f"The report has more than {MAX_FACTS:,} facts or references, or {MAX_MARKS:,} marks; the rest was not read.",
     outcome=Outcome("note"),
 )
 

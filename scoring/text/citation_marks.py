@@ -209,10 +209,7 @@ class Mark(NamedTuple):
         return self.labels == _NOWHERE or self.url[:11].lower() == "javascript:"
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-    mark: Mark
+_Span = tuple[int, int, Mark]  # where a mark begins and ends
 
 
 def exact_url(url: str) -> str:
@@ -317,12 +314,11 @@ def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
 
 def _pieces(text: str, known: Labels) -> Iterator[str | Mark]:
     position = 0
-    for span in _spans(text, known):
-        if span.start > position:
-            yield text[position : span.start]
-        mark = span.mark
-        yield Mark(mark.labels, mark.url, mark.title, text[span.start : span.end])
-        position = span.end
+    for start, end, mark in _spans(text, known):
+        if start > position:
+            yield text[position:start]
+        yield Mark(mark.labels, mark.url, mark.title, text[start:end])
+        position = end
     if position < len(text):
         yield text[position:]
 
@@ -331,9 +327,10 @@ def _spans(text: str, known: Labels) -> Iterator[_Span]:
     """All marks in order, none inside another; a link takes precedence over what is inside it."""
     position = 0
     for link in _links(text, known.known) if "](" in text else ():
-        yield from _tokens(text, position, link.start, known)
+        start, end, _ = link
+        yield from _tokens(text, position, start, known)
         yield link
-        position = link.end
+        position = end
     yield from _tokens(text, position, len(text), known)
 
 
@@ -346,7 +343,7 @@ def _links(text: str, known: Collection[str]) -> Iterator[_Span]:
             start, mark = start - 1, Mark(title=text[start + 1 : middle])
         if mark is not None:
             end = stop + 1
-            yield _Span(start, end, mark)
+            yield start, end, mark
 
 
 def _bracketed(text: str) -> Iterator[tuple[int, int, int]]:
@@ -427,9 +424,10 @@ def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
             searched = match.start() + 1 if match.lastgroup in _OUTER else match.end()
             continue
         mark, stop = found
-        if bare:
-            yield from _plain_numbers(text, position, match.start(), known)
-        yield _Span(match.start(), stop, mark)
+        begin = match.start()
+        if bare and position < begin:
+            yield from _plain_numbers(text, position, begin, known)
+        yield begin, stop, mark
         position = searched = stop
     if bare:
         yield from _plain_numbers(text, position, end, known)
@@ -477,7 +475,7 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     elif kind == "round":
         mark = _rounded(match, known)
     elif kind == "circled":
-        number = str(int(unicodedata.numeric(match["circled"])))
+        number = _CIRCLED[match["circled"]]
         mark = Mark((number,)) if number in known.bare and _follows_text(match) else None
     elif kind == "small":
         mark = _raised(match, known)
@@ -492,12 +490,15 @@ def _follows_text(match: re.Match[str]) -> bool:
     before = _before(match).rpartition("\n")[2]
     if not before.strip(" |>*-"):
         return False
-    if before.rstrip(_CIRCLED)[-1:] in _COUNTED and not _AT_END.match(match.string, match.end()):
-        return False
-    return before[-1] not in _OPENS or _AT_END.match(match.string, match.end()) is not None
+    if _AT_END.match(match.string, match.end()):
+        return True
+    return before[-1] not in _OPENS and before.rstrip(_CIRCLED_SIGNS)[-1:] not in _COUNTED
 
 
-_CIRCLED = "".join(map(chr, (*range(0x2460, 0x2474), *range(0x3251, 0x3260))))
+_CIRCLED = {
+    sign: str(int(unicodedata.numeric(sign))) for sign in "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳㉑㉒㉓㉔㉕㉖㉗㉘㉙㉚㉛㉜㉝㉞㉟"
+}
+_CIRCLED_SIGNS = "".join(_CIRCLED)
 _COUNTED = frozenset(
     "向案骤段景项型径图表第类"
 )  # Chinese words for what a report itself numbers end so: "方向②④"
@@ -586,6 +587,12 @@ _LISTED = re.compile(r" {0,2}([,，、;；–—~|&-]|(?:and|und|et|y|和|及)(?
 
 def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
     """`1, 3-5` as labels; empty for what looks like an interval, a year or a list of values."""
+    labels, counts = (_known_numbers if len(numbers) <= _MAX_KNOWN else _numbers)(numbers)
+    return labels if counts or all(map(known.__contains__, labels)) else ()
+
+
+def _numbers(numbers: str) -> tuple[tuple[str, ...], bool]:
+    """The labels of `1, 3-5`, and whether they are small and differ."""
     found: list[int] = []
     span = False
     for part in (numbers,) if numbers.isdecimal() else _LISTED.split(_WHERE.sub("", numbers)):
@@ -597,10 +604,12 @@ def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
                 found.extend(range(found[-1] + 1, number))
             found.append(number)
             span = False
-    labels = tuple(map(_spelled, found))
-    if all(label in known for label in labels):
-        return labels
-    return labels if all(0 < number < 1000 for number in found) and len(found) == len(set(found)) else ()
+    counts = all(0 < number < 1000 for number in found) and len(found) == len(set(found))
+    return tuple(map(_spelled, found)), counts
+
+
+_MAX_KNOWN = 20  # characters of numbers whose labels are kept
+_known_numbers = lru_cache(maxsize=1_000)(_numbers)
 
 
 @lru_cache(maxsize=10_000)
@@ -634,7 +643,7 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
             len(numbers) > 1 and _MORE.match(text, match.end())
         ):
             continue
-        yield _Span(begin - gap, match.end(), Mark(numbers))
+        yield begin - gap, match.end(), Mark(numbers)
 
 
 def _own_number(word: str, said: str) -> bool:

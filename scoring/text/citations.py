@@ -172,10 +172,11 @@ def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
 
 
 _NUMBERS = re.compile(r" ?[\d, ]{1,40}")
+_MAX_SHOWING = 5_000
 
 
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
-    """`labels`, with how numbers without any sign may stand in a report of `found` lines.
+    """`labels`, with how numbers without any sign may stand in a report of `found` lines, as its first marks show.
 
     They are figures if the report cites more often in other ways; close behind words they are marks only where a third
     of the list's numbers stand so.
@@ -185,23 +186,31 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     labels = labels._replace(glued=True)
     plain = others = close = 0
     glued = set[str]()
+    for before, mark in islice(_marks_in(found, labels), _MAX_SHOWING):
+        is_plain = not mark.url and _NUMBERS.fullmatch(mark.raw) is not None
+        if is_plain and mark.raw[0] != " " and not before.endswith(_STOPS):
+            glued.update(mark.labels)
+            close += 1
+        else:
+            plain += is_plain
+            others += not is_plain and bool(mark.url or mark.labels)  # a picture is none
+    is_glued = len(glued) >= _FEWEST and 3 * len(glued) >= sum(map(str.isdecimal, labels.bare))
+    return labels._replace(plain=plain + is_glued * close >= others, glued=is_glued)
+
+
+def _marks_in(found: Iterable[Line], labels: Labels) -> Iterator[tuple[str, Mark]]:
+    """The marks in a report's prose and items, each with the text in front of it, "" behind another mark."""
     for line in found:
         text = line.text
         if line.kind not in ("prose", "item") or not ("(" in text or "（" in text or may_hold_mark(text)):
             continue
-        before: str | Mark = ""
+        before = ""
         for piece in pieces(text, labels):
             if isinstance(piece, Mark):
-                is_plain = not piece.url and _NUMBERS.fullmatch(piece.raw) is not None
-                if is_plain and piece.raw[0] != " " and not str(before).endswith(_STOPS):
-                    glued.update(piece.labels)
-                    close += 1
-                else:
-                    plain += is_plain
-                    others += not is_plain and bool(piece.url or piece.labels)  # a picture is none
-            before = piece
-    is_glued = len(glued) >= _FEWEST and 3 * len(glued) >= sum(map(str.isdecimal, labels.bare))
-    return labels._replace(plain=plain + is_glued * close >= others, glued=is_glued)
+                yield before, piece
+                before = ""
+            else:
+                before = piece
 
 
 def number_of(name: str, place: int) -> int:
@@ -316,6 +325,8 @@ class Sources:
 MAX_FACTS = 5_000
 """Facts with a source that are kept of a report; more are not read."""
 MAX_PASSAGES = 20_000
+MAX_MARKS = 20_000
+"""Marks that are read of a report, up to the end of a line."""
 MAX_FACT_CHARS = 5_000_000  # of all facts together: a short cell repeats the long names of its row and column
 _MAX_MARK = 100
 _KEPT_CHARS = 2_000_000  # of the texts whose citations are kept
@@ -553,7 +564,7 @@ class _Body:
         for number, line in enumerate(found):
             if before is not None:
                 self._line(*before, line)
-            if not self.complete:
+            if not (self.complete and self._has_room()):
                 break
             before = line, number
         else:
@@ -746,6 +757,11 @@ class _Body:
             self._fresh, self._bare = True, None
         return bool(sources)
 
+    def _has_room(self) -> bool:
+        """Whether there is room for more marks; that there is none makes the reading incomplete."""
+        self.complete = self.complete and self._sources.marks < MAX_MARKS
+        return self._sources.marks < MAX_MARKS
+
     def _enter(self) -> None:
         """Begin to read a paragraph or an item: a block of its own, unless it goes on with a list."""
         self._fresh = self._fresh or not self._item or self._kind != "item"
@@ -755,6 +771,8 @@ class _Body:
             self._enter()
             before = self._last()
             for piece in split(_joined(self._paragraph), MAX_PIECE):
+                if not self._has_room():
+                    break
                 sentences = marked(piece, self._sources.labels).sentences()
                 for place, sentence in enumerate(sentences):
                     self._sentence(sentence, len(sentences) == 1, place > 0)

@@ -44,6 +44,8 @@ def address_in(text: str, start: int = 0) -> re.Match[str] | None:
     """The beginning of the first address of `text` from `start` on."""
     if ":" not in text and "." not in text:
         return None
+    if len(text) < _SHORT:
+        return ADDRESS.search(text, start)
     lower = text.lower()
     places = [place for sign in _ADDRESS_SIGNS if (place := lower.find(sign, start)) >= 0]
     if not places:  # quickly, which a search is not
@@ -54,6 +56,7 @@ def address_in(text: str, start: int = 0) -> re.Match[str] | None:
 
 _ADDRESS_SIGNS = ("://", "doi:", "arxiv:", "www.")
 _LONGEST_SCHEME = 5
+_SHORT = 50  # characters that are searched as quickly
 
 
 # An address without its scheme, which only an entry has: host and path.
