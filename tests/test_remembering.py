@@ -1,6 +1,11 @@
 """What is kept of recent texts: no more characters than stated, and of no long text anything."""
 
+import pytest
+
 from adjudge.judges.remembering import Remembered, remembered
+from adjudge.scoring.text import blocks, markup
+from adjudge.scoring.text.citations import cited, parse
+from adjudge.scoring.text.cleaning import clean_report
 
 
 def reading(read: list[str]) -> Remembered[[], int]:
@@ -29,3 +34,12 @@ def test_text_above_a_quarter_of_the_room_is_not_kept():
     length = reading(read)
     assert [length("x" * size) for size in (25, 26, 26, 25)] == [25, 26, 26, 25]
     assert [len(text) for text in read] == [25, 26, 26]
+
+
+def test_lines_of_a_report_are_read_once_for_all_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "The mill grinds oats [1].\n\n## References\n[1] T https://r.example/once\n"
+    found = cited(text)
+    for module, reader in ((markup, "in_markdown"), (blocks, "scan")):
+        monkeypatch.delattr(module, reader)
+    assert clean_report(text) == "The mill grinds oats."
+    assert parse(text).triplets == found.triplets

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.text.citation_marks import SMALL, label
 from adjudge.scoring.text.scan import (
     BARE_ADDRESS,
@@ -36,6 +37,7 @@ from adjudge.scoring.text.scan import (
 from adjudge.scoring.text.sentences import names_sources
 from adjudge.scoring.text.titles import LIKELY, MAX_TITLE, SURE, strength
 
+_KEPT_CHARS = 400_000  # of the reports whose lines are kept
 _LABEL_LEVEL = 7  # of a line such as "Sources:" or "**Sources**", which opens a list without being a heading
 
 _LOOK_AHEAD = 5
@@ -93,6 +95,12 @@ class ReportLines:
                 yield Line("source", *line[1:]) if named else line
 
 
+@remembered(_KEPT_CHARS)
+def report_lines(text: str) -> ReportLines:
+    """The lines of the report `text`, which several readers share."""
+    return ReportLines(text)
+
+
 _MAX_KEPT = 16_000
 _REFERENCE = 1
 _NAMED_KINDS = {"reference": _REFERENCE, "source": 2}
@@ -100,7 +108,7 @@ _NAMED_KINDS = {"reference": _REFERENCE, "source": 2}
 
 def lines(text: str) -> Iterator[Line]:
     """The lines of `text`, in order. Linear in its length."""
-    return iter(ReportLines(text))
+    return iter(report_lines(text))
 
 
 def _classified(unnamed: Iterator[Line], outline: Outline) -> Iterator[Line]:
@@ -219,6 +227,7 @@ class _Named:
 _POINTER = re.compile(
     r"[\[【［〔]\^?([^\[\]【】［］〔〕\n]{1,80})[\]】］〕](?![(:：]|\\?\]\((?!#))"  # none that is a link's words
 )
+_SQUARE_SIGNS = "[【［〔"
 _MARK_BEHIND = re.compile(
     r"[^\s\[\]] ?\[\\?\[?\^?\d{1,4}\\?\]?\]\((?!#)"
 )  # a numbered link behind what it is the mark of
@@ -425,7 +434,7 @@ class _Outliner:
         self._whole(number, line, first)
         text = unquoted(line.raw)[:_MAX_LINE]
         telling = line.kind != "prose" or _TELLING.search(text) is not None
-        address = address_in(text) if telling else None
+        address = (first if text == line.text else address_in(text)) if telling else None
         if telling:
             self._key(number, line, text, address)
         else:
@@ -559,12 +568,14 @@ class _Outliner:
             return
         if not _MAY_POINT.search(text):
             return
-        self._square.update(self._points(text))
-        for found in _POINTER.finditer(text):
-            self._square.add(label(found[1].strip("^ \\")))
-        self._words.update(label(found[1]) for found in _NUMBERED_LINK.finditer(text))
+        if any(sign in text for sign in _SQUARE_SIGNS):
+            self._square.update(self._points(text))
+            for found in _POINTER.finditer(text):
+                self._square.add(label(found[1].strip("^ \\")))
+        if "](" in text:
+            self._words.update(label(found[1]) for found in _NUMBERED_LINK.finditer(text))
         self._bare.update(label(found[1]) for found in _BARE_POINTER.finditer(text))
-        for found in _RAISED_POINTER.finditer(text):
+        for found in _RAISED_POINTER.finditer(text) if "<" in text or not text.isascii() else ():
             self._raised.add(label(_plain(found[1] or found[2] or found[3])))
         for found in _WORDED_POINTER.finditer(text):
             name = found[1].casefold()

@@ -257,7 +257,7 @@ def _literal(url: str) -> str:
 
 def label(text: str) -> str:
     """A reference's label in the one spelling that marks and references are compared in."""
-    worded = _WORDED.fullmatch(text)
+    worded = None if text.isdecimal() else _WORDED.fullmatch(text)  # quickly: most labels are numbers
     text = worded[1] if worded else text
     return str(int(text)) if text.isdecimal() and len(text) < 10 else text.casefold()
 

@@ -25,7 +25,7 @@ import msgspec
 from adjudge.fetchers.urls import MalformedURL, page_key
 from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.blocks import ReportLines, address_alone
+from adjudge.scoring.text.blocks import ReportLines, address_alone, report_lines
 from adjudge.scoring.text.citation_marks import (
     MAX_PIECE,
     Labels,
@@ -416,7 +416,7 @@ def cited(text: str, handed: tuple[Citation, ...] = ()) -> Citations:
 
 def _parsed(text: str, handed: tuple[Citation, ...], all_sentences: bool) -> Citations:
     text = plain(readable(placed(text, handed).encode("utf-8", "replace").decode()))
-    lines = ReportLines(text)
+    lines = report_lines(text)
     references = tuple(islice(references_in(lines), MAX_REFERENCES + 1))
     kept = references[:MAX_REFERENCES]
     sources = Sources(kept, handed, lines)

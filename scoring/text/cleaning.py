@@ -13,7 +13,7 @@ from adjudge.judges.remembering import remembered
 from adjudge.scoring.contract.protocol import Tools
 from adjudge.scoring.contract.scorecard import Missing
 from adjudge.scoring.text.aside import aside, storable
-from adjudge.scoring.text.blocks import ReportLines, lines
+from adjudge.scoring.text.blocks import lines, report_lines
 from adjudge.scoring.text.citation_marks import Labels, Mark, cut, may_hold_mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, labels_of, references_in
 from adjudge.scoring.text.markup import plain
@@ -28,8 +28,8 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 _TOO_LONG = ("judge_unparseable", "answer_truncated", "context_overflow")  # what half a piece may cure
 
-_BEFORE_POINT = re.compile(r"(?<=\S)[ \t]{1,20}(?=[.,;!?，。；：！？、)）])")
-_GAP = re.compile(r"(?<=\S)[ \t]{2,20}(?=\S)")
+_BEFORE_POINT = re.compile(r"[ \t](?<=\S[ \t])[ \t]{0,19}(?=[.,;!?，。；：！？、)）])")
+_GAP = re.compile(r"[ \t](?<=\S[ \t])[ \t]{1,19}(?=\S)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -40,7 +40,7 @@ def clean_report(text: str) -> str:
     Time and memory are linear in the text. Lone surrogates become question marks.
     """
     text = plain(storable(text))
-    found = ReportLines(text)
+    found = report_lines(text)
     listed = islice(references_in(found), MAX_REFERENCES)
     known = labels_of(listed, found)
     kept = StringIO()

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
+from adjudge.judges.remembering import remembered
 from adjudge.scoring.text.citation_marks import leads_out
 from adjudge.scoring.text.notations import in_markdown
 from adjudge.scoring.text.scan import NOWHERE, code_spans, entry, leads_to_address
@@ -91,10 +92,12 @@ _GONE = _BLOCKS | {
 }
 _LABEL_SIGNS = re.compile(r"[\[(（]")  # what an entry's label begins with
 _MAX_NAME = 80  # characters of a line in front of its first entry
+_KEPT_CHARS = 1_000_000  # of the texts whose plain form is kept: several readers begin with it
 _MAX_NOTE = 500  # characters of a wiki's note within which its address stands
 _MAX_OPEN = 1_000  # elements within each other
 
 
+@remembered(_KEPT_CHARS)
 def plain(text: str) -> str:
     """`text` as plain Markdown."""
     for sign in _ZERO_WIDTH:

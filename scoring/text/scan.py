@@ -47,14 +47,15 @@ def address_in(text: str, start: int = 0) -> re.Match[str] | None:
     if len(text) < _SHORT:
         return ADDRESS.search(text, start)
     lower = text.lower()
-    places = [place for sign in _ADDRESS_SIGNS if (place := lower.find(sign, start)) >= 0]
+    signs = _ADDRESS_SIGNS if ":" in text else _ADDRESS_SIGNS[-1:]
+    places = [place for sign in signs if (place := lower.find(sign, start)) >= 0]
     if not places:  # quickly, which a search is not
         return None
     near = min(places) - _LONGEST_SCHEME if len(lower) == len(text) else start
     return ADDRESS.search(text, max(start, near))
 
 
-_ADDRESS_SIGNS = ("://", "doi:", "arxiv:", "www.")
+_ADDRESS_SIGNS = ("://", "doi:", "arxiv:", "www.")  # the last is the one without a colon
 _LONGEST_SCHEME = 5
 _SHORT = 50  # characters that are searched as quickly
 
