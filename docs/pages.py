@@ -34,6 +34,9 @@ NAMED = re.compile(r"`((?:docs|deploy|benchmarks)/[\w./-]*\.md|(?:docs|deploy)/[
 LOADED = re.compile(
     r"<(?:script|img|iframe|source|link(?=[^>]*stylesheet))[^>]* (?:src|href)=.?(?:https?:)?//[^ >]*"
 )
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
 CODE = re.compile(r"(^```.*?^```$|(?<!\[)`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
@@ -83,6 +86,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         NAMED.sub(named, part) if n % 2 and "\n" not in part else LINK.sub(led, part) if not n % 2 else part
         for n, part in enumerate(parts)
     )
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Put every table into a region that can be scrolled with keys, named by the heads of its columns."""
+
+    def region(found: re.Match[str]) -> str:
+        heads = ", ".join(TAG.sub("", head).strip() for head in HEAD.findall(found[0]))
+        return f'<div class="scroll" role="region" tabindex="0" aria-label="Table: {heads}">{found[0]}</div>'
+
+    return TABLE.sub(region, html)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

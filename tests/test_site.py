@@ -238,6 +238,15 @@ def test_public_names_of_the_last_release_stay() -> None:
     assert not unsaid, "gone, and no line `- Removed: ...` of the changelog names it"
 
 
+def test_tables_of_the_site_are_regions_with_a_name(pages: ModuleType) -> None:
+    table = (
+        "<table><tr><th>system</th><th>a <code>score</code></th></tr><tr><td>a</td><td>1</td></tr></table>"
+    )
+    found = pages.on_page_content(f"<p>a</p>{table}", None, None, None)
+    region = '<div class="scroll" role="region" tabindex="0" aria-label="Table: system, a score">'
+    assert found == f"<p>a</p>{region}{table}</div>"
+
+
 @pytest.mark.asyncio(loop_scope="session")
 async def test_links_in_a_text_are_underlined(browser: "Browser", tmp_path: Path) -> None:
     style = (ROOT / "docs/site.css").read_text()
