@@ -178,6 +178,36 @@ FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
         },
         {("wren", "1", 0)},
     ),
+    "notes and questions beside the folders of systems": (
+        {
+            "questions.txt": f"{KITE}\n{BOAT}\n",
+            "notes.md": "What we tried.",
+            **{
+                f"{system}/{task}.md": TEXT
+                for system in ("wren (v2)", "Robin Pro")
+                for task in ("q1 - final", "q2 - final")
+            },
+        },
+        {(system, task, 0) for system in ("wren (v2)", "Robin Pro") for task in ("q1 - final", "q2 - final")},
+    ),
+    "a table of final answers": (
+        {
+            "eval.csv": "id,prompt,model_name,final_answer,latency\n"
+            + "".join(
+                f'{task},"{asked}",{system},"{TEXT}",2.5\n'
+                for task, asked in (("q1", KITE), ("q2", BOAT))
+                for system in ("wren", "robin")
+            )
+        },
+        {(system, task, 0) for system in ("wren", "robin") for task in ("q1", "q2")},
+    ),
+    "tasks with final answers": (
+        {
+            "questions.csv": f"id,question,final_answer\n1,{KITE},Red\n2,{BOAT},Blue\n",
+            "wren.jsonl": lines({"id": "1", "article": TEXT}, {"id": "2", "article": TEXT}),
+        },
+        {("wren", "1", 0), ("wren", "2", 0)},
+    ),
     "an object of texts": (
         {"wren.json": json.dumps({"kite": TEXT * 4, "boat": TEXT * 4})},
         {("wren", "kite", 0), ("wren", "boat", 0)},
@@ -287,6 +317,14 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
         (
             {"a.csv": "frage,modell,antwort\nWhy?,wren,Red.\n"},
             "a.csv has the columns 'frage', 'modell', 'antwort': call the one of reports `text`",
+        ),
+        (
+            {"a.csv": f"Question;wren;robin\n{KITE};Red.;Blue.\n"},
+            "and the one of systems `system`; each row is one report",
+        ),
+        (
+            {"a.csv": f"id,prompt,Antwort\n1,{KITE},Red.\n"},
+            "a.csv has the columns 'id', 'prompt', 'Antwort': call the one of reports `text`",
         ),
         ({"a.csv": ""}, "a.csv holds no row that can be read: cannot be read as CSV: Empty CSV file"),
         (

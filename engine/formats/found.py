@@ -146,6 +146,8 @@ def _own(folder: Path) -> FoundFolder:
     kinds = {str(file): _kind(file) for file in files}
     tasks = [file for file in files if kinds[str(file)] == "tasks"]
     reports = [file for file in files if kinds[str(file)] == "reports"]
+    strays = _strays(folder, reports)
+    reports = [file for file in reports if file not in strays]
     questions = set() if tasks else _asking(reports)
     doubles = _doubles([file for file in reports if file not in questions])
     reports = [file for file in reports if file not in questions | doubles]
@@ -161,7 +163,7 @@ def _own(folder: Path) -> FoundFolder:
         raise FormatError(f"{folder}: no report was found; {_instead(folder, files, kinds)}")
     criteria = [file for file in files if kinds[str(file)] == "criteria"] or list(_yaml_criteria(folder))
     made, unasked = ((), 0) if tasks else _tasks_of(reports, questions)
-    aside = [file for file in files if kinds[str(file)] == "" or file in doubles]
+    aside = [file for file in files if kinds[str(file)] == "" or file in doubles | strays]
     return FoundFolder(
         tasks=_name(folder, tasks[0]) if tasks else "",
         reports=tuple(_entries(folder, reports)),
@@ -175,12 +177,14 @@ def _own(folder: Path) -> FoundFolder:
 
 def _instead(folder: Path, files: list[InputFile], kinds: Mapping[str, str]) -> str:
     """What to do about a folder without reports: about its first table that was taken for nothing, if it has one."""
-    tables = [file for file in files if file.suffix in TABLES and kinds[str(file)] == ""]
+    of_tables = [file for file in files if file.suffix in TABLES]
+    tables = [file for kind in ("", "tasks") for file in of_tables if kinds[str(file)] == kind]
     for file in tables:
         if columns := list(_first(file)):
             return (
                 f"{_name(folder, file)} has the columns {listed([repr(one[:_NAMED]) for one in columns])}: call the "
-                "one of reports `text`, the one of questions `prompt` and the one of systems `system`"
+                "one of reports `text`, the one of questions `prompt` and the one of systems `system`; each row is "
+                "one report"
             )
     if tables:
         rejected: list[Rejected] = []
@@ -192,6 +196,17 @@ def _instead(folder: Path, files: list[InputFile], kinds: Mapping[str, str]) -> 
         "a report is a document (.md, .txt, .html, .pdf, .docx), or a row of a table (.jsonl, .json, .csv, .tsv, "
         ".parquet) with its text in a column such as `text` or `report`"
     )
+
+
+def _strays(folder: Path, files: list[InputFile]) -> set[InputFile]:
+    """Documents beside the folders of several systems, named after none of the reports there: notes, or questions."""
+    documents = [file for file in files if file.suffix in DOCUMENTS]
+    loose = {file for file in documents if Path(str(file)).parent == folder}
+    inside = [file for file in documents if file not in loose]
+    if len({Path(_name(folder, file)).parts[0] for file in inside}) < 2:
+        return set()
+    stems = {file.stem for file in inside}
+    return {file for file in loose if file.stem not in stems and JOINED not in file.stem}
 
 
 def _asking(files: list[InputFile]) -> set[InputFile]:
@@ -265,7 +280,8 @@ def _kind(file: InputFile) -> str:
         return "criteria"
     text, (task, question) = report_in(row), question_in(row)
     asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
-    if asks and (not text or "gold" in row or (text == "answer" and _ASKING.match(file.stem))):
+    is_gold = "gold" in row or (text in ("answer", "final_answer") and _ASKING.match(file.stem))
+    if asks and (not text or is_gold):
         # One object is no list of tasks, and without ids nothing says which report is for which.
         has_id = any(name in row for name in ("id", *TASKS_COLUMNS["id"]))
         return "tasks" if record is not None and record.line and has_id else ""

@@ -10,6 +10,7 @@ TEXT = (
     "response",
     "report",
     "final_report",
+    "final_answer",
     "output",
     "answer",
     "prediction",
