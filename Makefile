@@ -13,8 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check uv || \
 	{ $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; }
 
+# With pip: the guide installs optional parts and protocols of one's own by it.
 .venv/demo.stamp: pyproject.toml .venv/bin/uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -e .
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e . pip
 	touch $@
 
 .venv/dev.stamp: pyproject.toml .venv/bin/uv

@@ -20,4 +20,8 @@ def drawn(markdown: str) -> str:
 def _figure(source: str) -> str:
     name = f"diagram-{sha256(source.encode()).hexdigest()[:8]}"  # its styles go by this id
     svg = mmdr.render(STYLE + source).svg().replace("merman", name).replace("\n", " ")
-    return f'<div style="background: #fff; overflow-x: auto"><div style="min-width: 960px">{svg}</div></div>'
+    paper = "--md-default-bg-color: #fff; --more: rgb(0 0 0 / .3); background-color: #fff"
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Diagram" style="{paper}">'
+        f'<div style="min-width: 960px">{svg}</div></div>'
+    )

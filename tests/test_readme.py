@@ -201,6 +201,14 @@ def test_every_named_module_exists(module: str) -> None:
     assert importlib.util.find_spec(module) is not None
 
 
+def test_demo_installs_the_pip_that_pages_call() -> None:
+    """An activated environment without one would find the pip of another."""
+    recipe = (ROOT / "Makefile").read_text().partition("\n.venv/demo.stamp:")[2].partition("\n\n")[0]
+    installed = re.search(r"pip install --quiet --python \S+ (.*)", recipe)
+    assert installed is not None and "pip" in installed[1].split()
+    assert "pip>=" in (ROOT / "pyproject.toml").read_text()  # in that of `make test`
+
+
 def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake (demo|test[\w-]*|bench[\w-]*|peers|check)\b", README)) <= targets

@@ -160,6 +160,7 @@ def test_diagrams_are_drawn_as_part_of_the_page(pages: ModuleType) -> None:
     assert "```mermaid" in source and "```mermaid" not in made
     ids = re.findall(r'<svg id="(diagram-\w+)"', made)
     assert len(ids) == len(set(ids)) == source.count("```mermaid")
+    assert made.count('role="region" tabindex="0" aria-label="Diagram"') == len(ids)
     assert not pages.LOADED.search(made) and "<script" not in made
     for loaded in (
         '<script src="https://cdn.example/a.js">',

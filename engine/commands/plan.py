@@ -248,8 +248,8 @@ def _print_plan(found: Plan) -> None:
         )
     if found.window_unsaid and asked:
         console.print(
-            "the judge's window is not known, so prompts are not checked against it: start the judge, or set judge: "
-            "max_context"
+            "the judge's window is not known, so prompts are not checked against it: set judge: max_context, or start "
+            "a judge that is down"
         )
     if found.unscored:
         console.print("scorecards that no judge can score:")
