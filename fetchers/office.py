@@ -26,7 +26,7 @@ Office = Literal["word", "powerpoint", "excel"]
 
 _FOLDERS: dict[str, Office] = {"word/": "word", "ppt/": "powerpoint", "xl/": "excel"}
 # What the three libraries raise for a broken archive or broken XML (whose errors are SyntaxErrors).
-_BROKEN = (
+BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     SyntaxError,
@@ -50,13 +50,21 @@ def office_kind(body: bytes) -> Office | None:
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             names = archive.namelist()
-    except _BROKEN:
+    except BROKEN:
         return None
     if "[Content_Types].xml" not in names:
         return None
     return next(
         (kind for name in names for folder, kind in _FOLDERS.items() if name.startswith(folder)), None
     )
+
+
+def check_size(body: bytes) -> None:
+    """Raise Unreadable for an archive that is too large unpacked, and BROKEN for what is no archive."""
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise Unreadable(f"larger than {MAX_UNPACKED_BYTES:,} bytes unpacked")
 
 
 def repacked(body: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
@@ -80,16 +88,13 @@ def read_office(body: bytes, kind: Office) -> Extraction:
         "excel": _excel,
     }
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MAX_UNPACKED_BYTES:
-            raise Unreadable(f"larger than {MAX_UNPACKED_BYTES:,} bytes unpacked")
+        check_size(body)
         found = readers[kind](body)
     except ImportError as error:
         raise MissingLibrary(f"needs {error.name}; install it with: pip install 'adjudge[files]'") from error
     except Unreadable:
         raise
-    except _BROKEN as error:
+    except BROKEN as error:
         raise Unreadable(f"cannot be opened: {error}") from error
     if not found.text.strip():
         raise Unreadable("has no text")

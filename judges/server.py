@@ -582,9 +582,7 @@ class Server:
             if answers is None:
                 answers = self._answers
             if attempt < most:
-                await asyncio.sleep(
-                    random.uniform(0.0, min(MAX_BACKOFF_S, self._config.backoff_s * 2**attempt))
-                )
+                await asyncio.sleep(backoff(self._config.backoff_s, attempt))
         # A status comes from a server that runs; connections fail for all alike, and so does one that is overrun.
         is_shared = received.status in _SHARED and not _TOO_LARGE.search(received.said)
         is_own = bool(received.status) and not is_shared

@@ -6,17 +6,16 @@ A page cleaner would be the wrong tool: in a report nothing is beside the point,
 import io
 import itertools
 import re
-import zipfile
-import zlib
 from bisect import bisect
 from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError
 
 from adjudge.engine.formats.documents import DocumentError, MissingReader
-from adjudge.engine.formats.input_files import MAX_FILE_BYTES, MAX_UNPACKED_BYTES, InputFile, Unopened
+from adjudge.engine.formats.input_files import MAX_FILE_BYTES, InputFile, Unopened
 from adjudge.engine.formats.pdf_reports import markdown_of
 from adjudge.engine.formats.word_fields import with_plain_links
 from adjudge.fetchers.extract import decode, excess, extract
+from adjudge.fetchers.office import BROKEN, check_size
 from adjudge.fetchers.process import Unreadable
 from adjudge.fetchers.urls import storable
 
@@ -42,18 +41,6 @@ p[style-name='List Number 3'] => ul|ol > li > ul|ol > li > ol > li:fresh
 p[style-name='Quote'] => blockquote > p:fresh
 p[style-name='Intense Quote'] => blockquote > p:fresh
 """
-# What the Word reader raises for a broken archive or broken XML.
-_BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ExpatError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OSError,
-    RuntimeError,
-)
 _LABEL = 20  # characters of a note's mark, at most
 _NOTES = ("li", "p", "div", "aside", "dd", "td")  # what may be a note
 _BLOCKS = (*_NOTES, "dt", "th", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "body")
@@ -82,17 +69,14 @@ def _html_of_word(body: bytes) -> str:
     import mammoth  # optional
 
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MAX_UNPACKED_BYTES:
-            raise ValueError(f"larger than {MAX_UNPACKED_BYTES:,} bytes unpacked")
+        check_size(body)
         no_pictures = mammoth.images.img_element(lambda image: {})
         return str(
             mammoth.convert_to_html(
                 io.BytesIO(with_plain_links(body)), style_map=_STYLES, convert_image=no_pictures
             ).value
         )
-    except _BROKEN as error:
+    except (*BROKEN, ExpatError) as error:
         raise DocumentError(f"cannot be opened: {error}") from error
 
 
