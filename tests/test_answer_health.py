@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from adjudge.engine.cli.notices import print_leaderboard
 from adjudge.engine.commands.evaluate import RunResult, evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.runs.answered import AnswersOfRun
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.tallies import AnswersOfRun
 from adjudge.engine.statistics.notes import notes_on
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.judges import Asked, Context, Judgment, Usage

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.runs.constant import LEAST, Constant, ConstantVerdicts
 from adjudge.engine.runs.run import Run
+from adjudge.engine.runs.tallies import LEAST_VERDICTS, Constant, ConstantVerdicts
 from adjudge.scoring.contract.scorecard import MISSING, Evidence, Outcome, Scorecard
 
 MET, UNMET, NOTE = Outcome.graded(2, 2), Outcome.graded(0, 2), Outcome("note", words="3 pages")
@@ -38,11 +38,15 @@ def found(cards: list[Scorecard]) -> dict[str, Constant]:
 
 
 def test_twenty_equal_verdicts_are_told_of_by_protocol() -> None:
-    cards = [card([MET, NOTE, MISSING]), *[card([MET])] * (LEAST - 1), card([UNMET] * (LEAST - 1), "draco")]
-    assert found(cards) == {"rubrics": Constant("met", LEAST)}
+    cards = [
+        card([MET, NOTE, MISSING]),
+        *[card([MET])] * (LEAST_VERDICTS - 1),
+        card([UNMET] * (LEAST_VERDICTS - 1), "draco"),
+    ]
+    assert found(cards) == {"rubrics": Constant("met", LEAST_VERDICTS)}
     assert found(cards[1:]) == {}
-    marks = [Outcome("points", 4, 10, 4, "4 of 10")] * LEAST
-    assert found([card(marks)]) == {"rubrics": Constant("4 of 10 beside 4", LEAST)}
+    marks = [Outcome("points", 4, 10, 4, "4 of 10")] * LEAST_VERDICTS
+    assert found([card(marks)]) == {"rubrics": Constant("4 of 10 beside 4", LEAST_VERDICTS)}
 
 
 @given(st.lists(st.sampled_from([MET, UNMET, NOTE]), max_size=60), st.integers(1, 7))
@@ -51,7 +55,7 @@ def test_order_and_cards_make_no_difference(outcomes: list[Outcome], size: int) 
     cards = [card(outcomes[start : start + size]) for start in range(0, len(outcomes), size)]
     kinds = {one.kind for one in outcomes if one is not NOTE}
     count = sum(one is not NOTE for one in outcomes)
-    expected = {"rubrics": Constant(*kinds, count)} if len(kinds) == 1 and count >= LEAST else {}
+    expected = {"rubrics": Constant(*kinds, count)} if len(kinds) == 1 and count >= LEAST_VERDICTS else {}
     assert found(cards) == found(cards[::-1]) == expected
 
 

@@ -19,7 +19,7 @@ from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.reward import Value as RewardValue
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import load_dataset
-from adjudge.engine.runs.signs import LIMITS
+from adjudge.engine.runs.tallies import SIGN_LIMITS
 from adjudge.fetchers.page import Page, PageReason
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Question, ScriptedJudge, numbered
@@ -573,7 +573,7 @@ def test_all_said_twice_pays_by_a_papers_rule_with_a_badge(name: str, data: st.D
         assert (plain is None) == (other is None), "only for want of gold"
         if plain is not None and other is not None and other > plain + 1e-9:
             told = signs_in(again.report.text, asked_of(again.task))
-            assert name in COUNT_TWICE and told["repeated"] >= LIMITS["repeated"]
+            assert name in COUNT_TWICE and told["repeated"] >= SIGN_LIMITS["repeated"]
 
 
 def said_twice(case: Case) -> Case:

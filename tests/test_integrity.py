@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.record import Due, RunRecord, TaskRecord
-from adjudge.engine.runs.signs import SignedReports
+from adjudge.engine.runs.tallies import SignedReports
 from adjudge.engine.statistics.build import build_leaderboard, leaderboard_of
 from adjudge.engine.statistics.integrity import integrity_of
 from adjudge.engine.store.scorecards import SCORE_TYPES

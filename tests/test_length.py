@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.runs.lengths import ReportLengths
+from adjudge.engine.runs.tallies import ReportLengths
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.scorecard import Length, Scorecard
 from adjudge.scoring.text.length import length_of

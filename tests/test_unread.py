@@ -5,7 +5,7 @@ import random
 import pytest
 
 from adjudge.engine.runs.run import Run
-from adjudge.engine.runs.unread import Unread, UnreadPages
+from adjudge.engine.runs.tallies import Unread, UnreadPages
 from adjudge.scoring.contract.scorecard import Evidence, Outcome, Scorecard
 from tests.commands import run
 from tests.servers.base import Exchange, Server

@@ -30,17 +30,19 @@ from adjudge.engine.evaluation.evaluator import Counts, Evaluator
 from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.runs.absent import absent_pages
-from adjudge.engine.runs.answered import AnswersOfRun
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
-from adjudge.engine.runs.constant import ConstantVerdicts
 from adjudge.engine.runs.course import Course
-from adjudge.engine.runs.gold import lacking_gold
-from adjudge.engine.runs.lengths import ReportLengths
+from adjudge.engine.runs.lacking import absent_pages, lacking_gold
 from adjudge.engine.runs.pulse import Reading
 from adjudge.engine.runs.record import Efforts, Failures, Judging, Resolution, RunRecord, Spending
-from adjudge.engine.runs.signs import SignedReports
+from adjudge.engine.runs.tallies import (
+    AnswersOfRun,
+    ConstantVerdicts,
+    ReportLengths,
+    SignedReports,
+    UnreadPages,
+)
 from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
 from adjudge.engine.telemetry.http import metrics_served
@@ -61,7 +63,6 @@ from adjudge.engine.cli.exits import DONE, INCOMPLETE
 from adjudge.engine.cli.notices import print_leaderboard, rejected
 from adjudge.engine.cli.output import out, print_result, run_config
 from adjudge.engine.cli.progress import Step, following, progress_on
-from adjudge.engine.runs.unread import UnreadPages
 from adjudge.engine.tables.terminal import Terminal
 
 _log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from adjudge.engine.formats.dataset import Dataset, load_dataset
 from adjudge.engine.formats.folders import recorded_in
 from adjudge.engine.formats.found import OWN, FoundFolder, found_in
 from adjudge.engine.formats.rejected import FormatError, Rejected
-from adjudge.engine.runs.gold import LackingGold, lacking_gold
+from adjudge.engine.runs.lacking import LackingGold, lacking_gold
 from adjudge.fetchers.files import write_new
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.plural import listed, plural

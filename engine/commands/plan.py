@@ -21,9 +21,9 @@ from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.evaluation.dry_run import ASSUMED_PAGE_CHARS, NoteTaker, dry_run
 from adjudge.engine.formats.dataset import Located, drawn
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.runs.absent import AbsentPages, absent_pages
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.course import Course
+from adjudge.engine.runs.lacking import AbsentPages, absent_pages
 from adjudge.engine.runs.record import Judging
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.table import Column, Table

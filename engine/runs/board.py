@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from adjudge.engine.config.board import BoardConfig, SystemConfig
 from adjudge.engine.config.redaction import without_logins
-from adjudge.engine.runs.answered import AnswersOf
-from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.record import Resolution, RunRecord, Spent
-from adjudge.engine.runs.unread import Unread
+from adjudge.engine.runs.tallies import AnswersOf, MeanLength, Unread
 from adjudge.judges.plural import plural
 
 __all__ = [

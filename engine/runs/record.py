@@ -14,12 +14,8 @@ from adjudge.engine.config.redaction import masked, without_logins
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected
-from adjudge.engine.runs.answered import AnswersOf
-from adjudge.engine.runs.constant import Constant
-from adjudge.engine.runs.lengths import MeanLength
 from adjudge.engine.runs.pulse import alive, last_pulse
-from adjudge.engine.runs.signs import SignsOf
-from adjudge.engine.runs.unread import Unread
+from adjudge.engine.runs.tallies import AnswersOf, Constant, MeanLength, SignsOf, Unread
 from adjudge.fetchers.files import write_whole
 from adjudge.judges import JudgeIdentity, Usage
 from adjudge.judges.judgment import Verdict

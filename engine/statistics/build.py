@@ -14,7 +14,6 @@ from adjudge.engine.config.board import BoardConfig, SystemConfig
 from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.config.run import EVERYTHING, Select
 from adjudge.engine.errors import UsageError
-from adjudge.engine.runs.answered import together
 from adjudge.engine.runs.board import (
     Correction,
     Detail,
@@ -25,12 +24,10 @@ from adjudge.engine.runs.board import (
     Provenance,
 )
 from adjudge.engine.runs.choice import chosen_runs
-from adjudge.engine.runs.lengths import best_known
 from adjudge.engine.runs.record import RunRecord, Spent, TaskRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import alone, compared, metric_rows, settled, told_apart
-from adjudge.engine.runs.signs import signs_so_far
-from adjudge.engine.runs.unread import joined
+from adjudge.engine.runs.tallies import best_known_lengths, joined_answers, joined_unread, signs_so_far
 from adjudge.engine.statistics.analysis import Samples, detail_of, noise_of, samples_of
 from adjudge.engine.statistics.comparisons import comparison_boards
 from adjudge.engine.statistics.corrections import corrections, item_corrections
@@ -215,8 +212,8 @@ def leaderboard_of(
     )
     return Leaderboard(
         runs=tuple(record.run for record in records),
-        answers=together(record.answers for record in records),
-        unread=joined([one for record in records for one in record.unread]),
+        answers=joined_answers(record.answers for record in records),
+        unread=joined_unread([one for record in records for one in record.unread]),
         notes=(*notes_on(records, boards, corrected), *edits.notes, *integrity.notes, *without, *unknown),
         confidence=CONFIDENCE,
         resamples=statistics.resamples,
@@ -224,7 +221,7 @@ def leaderboard_of(
         metrics=tuple(_in_order(_shown(boards, metrics), known.metrics)),
         sources=tuple(Provenance.of(record) for record in records),
         spent=known.spent,
-        lengths=best_known(record.lengths for record in records),
+        lengths=best_known_lengths(record.lengths for record in records),
         stopped=tuple(record.stopped for record in records if record.stopped is not None),
         by=by,
         groupings=groupings,
@@ -242,7 +239,7 @@ def leaderboard_of(
 def _spent(records: Sequence[RunRecord]) -> dict[str, Spent]:
     """What systems spent, and the words of their reports, where either is known."""
     stated = {name: spent for record in records for name, spent in record.spent.items()}
-    for name, length in best_known(record.lengths for record in records).items():
+    for name, length in best_known_lengths(record.lengths for record in records).items():
         known = stated.get(name, Spent(reports=length.reports, seconds=None, cost=None, tokens=None))
         stated[name] = msgspec.structs.replace(known, words=length.words)
     return stated

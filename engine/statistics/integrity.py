@@ -1,7 +1,7 @@
 """What a system's figures rest on, where that changes them or a reader would want to know: notes and badges.
 
 The signs themselves are counted with the scores (`scoring/text/integrity.py`, FACT, RACE), those of a report by itself
-once for every protocol (`engine/runs/signs.py`); here they are held against the figures. Only what is beyond these
+once for every protocol (`engine/runs/tallies.py`); here they are held against the figures. Only what is beyond these
 limits is said:
 
 - citations: `c_acc` differs by more than 2 points from `c_acc_distinct`, in which every page counts once, whatever
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from adjudge.engine.runs.board import Sign
 from adjudge.engine.runs.record import RunRecord
-from adjudge.engine.runs.signs import LIMITS, Signed, added
+from adjudge.engine.runs.tallies import SIGN_LIMITS, Signed, added_signs
 from adjudge.judges.plural import plural
 from adjudge.scoring.text.accounted import LOUD
 
@@ -30,7 +30,7 @@ __all__ = ["Integrity", "integrity_of"]
 
 POINTS = 0.02
 _REPORT = ["system", "task_id", "sample", "repeat"]
-_LIMITS = LIMITS | {"reference_runs": 0.5}
+_LIMITS = SIGN_LIMITS | {"reference_runs": 0.5}
 _SIGNS = {
     "injections": ("address the judge", "address the judge"),
     "hidden": ("hide text", "hide text from their readers"),
@@ -58,7 +58,7 @@ def integrity_of(scores: pa.Table, records: Sequence[RunRecord] = ()) -> Integri
     """What is beyond the limits in the score rows of reports that were judged by themselves, the runs in `records`."""
     shares = _lost(scores)
     found = [*_on_citations(scores), *_on_lost(shares)]
-    counted = added(record.signs for record in records)
+    counted = added_signs(record.signs for record in records)
     for metric in _SIGNS:
         found += _on_reports(_counts(scores, counted, metric), metric)
     signs: defaultdict[_Of, list[Sign]] = defaultdict(list)
@@ -124,13 +124,13 @@ def _counts(
     RACE's own rows tell of the reference, and of runs in which reports were not looked at by themselves.
     """
     found: defaultdict[tuple[str, int, int], list[str]] = defaultdict(list)
-    if metric in LIMITS:
+    if metric in SIGN_LIMITS:
         for (protocol, system), one in sorted(counted.items()):
             found[system, one.beyond.get(metric, 0), one.reports].append(protocol)
     rows = _values(scores, "race", metric)
     beyond = pc.cast(pc.greater_equal(rows[metric], _LIMITS[metric]), pa.int64())
     for row in _by_system(rows.append_column("beyond", beyond), [("beyond", "sum"), ("beyond", "count")]):
-        if metric not in LIMITS or ("race", row["system"]) not in counted:
+        if metric not in SIGN_LIMITS or ("race", row["system"]) not in counted:
             found[row["system"], row["beyond_sum"], row["beyond_count"]].append("race")
     return found
 

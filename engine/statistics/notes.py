@@ -11,8 +11,8 @@ from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.evaluation.budget import cost_of
 from adjudge.engine.runs.board import FLAGGED_BELOW, Correction, MetricBoard
-from adjudge.engine.runs.constant import LEAST
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.runs.tallies import LEAST_VERDICTS
 from adjudge.engine.statistics.selection import cause_of, said_of
 from adjudge.judges import Question, Usage
 from adjudge.judges.plural import plural
@@ -220,9 +220,9 @@ def _answering(record: RunRecord) -> Iterator[str]:
             continue
         for name, one in types.items():
             what = f"{protocol}: {one.words or name}"
-            if one.choices >= LEAST and len(one.said) == 1:
+            if one.choices >= LEAST_VERDICTS and len(one.said) == 1:
                 yield f"{what}: all {one.choices:,} answers are the same ({next(iter(one.said))}); {_TESTS}"
-            elif one.pairs >= LEAST and one.equal == one.pairs:
+            elif one.pairs >= LEAST_VERDICTS and one.equal == one.pairs:
                 yield f"{what}: both texts get the same mark every time ({one.pairs:,} times); {_TESTS}"
 
 

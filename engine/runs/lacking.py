@@ -1,6 +1,6 @@
-"""What a snapshot lacks of the pages that reports cite, known before anything is judged."""
+"""What a run lacks, known before anything is judged: pages in its snapshot, and gold for its protocols."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -11,9 +11,11 @@ from adjudge.engine.formats.dataset import Located
 from adjudge.fetchers.snapshot import read_index
 from adjudge.fetchers.urls import ByPage, MalformedURL, NormalURL, normalise_url
 from adjudge.judges.plural import plural
+from adjudge.scoring.contract.case import Case, GoldError, Report, Task
+from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.text.citations import cited
 
-__all__ = ["LOOKED_AT", "AbsentPages", "absent_pages"]
+__all__ = ["LOOKED_AT", "AbsentPages", "LackingGold", "absent_pages", "lacking_gold"]
 
 LOOKED_AT = 100
 """Reports that are looked at: of a large run enough to see that the snapshot is another's."""
@@ -55,3 +57,36 @@ def absent_pages(config: FetchConfig, reports: Iterable[Located]) -> AbsentPages
     if not lacking:
         return None
     return AbsentPages(len(looked_at), len(urls), len(lacking), tuple(lacking[:_EXAMPLES]))
+
+
+class LackingGold(msgspec.Struct, frozen=True):
+    """`lacking` of `tasks` tasks have no gold that a `protocol` can use; `why` is the first one's reason."""
+
+    protocol: str
+    lacking: int
+    tasks: int
+    why: str
+
+    def __str__(self) -> str:
+        lack = "lacks" if self.lacking == 1 else "lack"
+        whose = "no task has" if self.lacking == self.tasks else f"{plural(self.lacking, 'task')} {lack}"
+        return f"{self.protocol}: {whose} the gold it needs, and will be unscored: {self.why}"
+
+
+def lacking_gold(protocols: Iterable[ScoringProtocol], tasks: Sequence[Task]) -> list[LackingGold]:
+    """The protocols for which tasks lack gold, in order."""
+    found = []
+    for protocol in protocols:
+        if isinstance(protocol, CaseMetrics):
+            whys = [why for task in tasks if (why := _why(protocol, task))]
+            if whys:
+                found.append(LackingGold(protocol.name, len(whys), len(tasks), whys[0]))
+    return found
+
+
+def _why(protocol: CaseMetrics, task: Task) -> str:
+    try:
+        protocol.metrics_of(Case(task=task, report=Report(task_id=task.id, system="-", text="-")))
+    except GoldError as error:
+        return str(error)
+    return ""
