@@ -62,7 +62,7 @@ def test_precision_and_recall_by_system_and_of_all(run: Path) -> None:
 def test_claims_of_no_report_are_named(run: Path) -> None:
     [first, *_] = with_claims(run, claims(run, cites=[SAID[0]], gone=["Another"]))
     assert "gone on task 1" in first.left_out
-    with pytest.raises(UsageError, match="is of a report of this run"):
+    with pytest.raises(UsageError, match="comes from a report of this run"):
         with_claims(run, claims(run, gone=["Another"]))
 
 

@@ -99,7 +99,7 @@ def config(folder: Path, **changes: object) -> Path:
         ({"qwertz": 1}, "others, none like it:"),
         (
             {"tasks": "tasks.md"},
-            "tasks.md: .md is no kind of file that tasks are read from; write JSON Lines",
+            "tasks.md: .md files cannot hold tasks; write JSON Lines",
         ),
     ],
 )
@@ -149,17 +149,17 @@ def test_short_forms_are_read(tmp_path, capsys, settings):
         (
             "tasks.jsonl",
             b'{"id": "1",}\n',
-            "tasks.jsonl:1: not JSON, of which JSON Lines have an object on every line",
+            "tasks.jsonl:1: not JSON; a file of JSON Lines has one object per line",
         ),
         (
             "tasks.jsonl",
             b'{"id": "1", "prompt": "What?", "gold": {"rubrics": [{"criterion": "x", "points": NaN}]}}\n',
-            "tasks.jsonl:1: NaN is no number of JSON; write a number, or null for none",
+            "tasks.jsonl:1: NaN is not a number in JSON; write a number, or null for none",
         ),
         (
             "reports/wren.jsonl",
             b'{"task_id": "1", "system": "wren", "text": "NaN", "answer": -Infinity}\n',
-            "wren.jsonl:1: Infinity is no number of JSON; write a number",
+            "wren.jsonl:1: Infinity is not a number in JSON; write a number",
         ),
         (
             "tasks.jsonl",
@@ -236,7 +236,7 @@ def test_tables_with_semicolons_and_byte_order_marks_are_read(tmp_path, capsys, 
         ),
         ("reports", "reports: cannot be read: Is a directory; `adjudge init "),
         ("", "cannot be read: Is a directory; give "),
-        ("old", "it is a run, which `adjudge leaderboard "),
+        ("old", "this is a run, which `adjudge leaderboard "),
     ],
 )
 def test_other_places_than_a_configuration_are_answered(tmp_path, capsys, given, said):
@@ -310,7 +310,7 @@ def test_rubrics_of_tasks_are_read_as_those_of_rollouts(tmp_path, capsys, rubric
 def test_lines_that_are_no_json_say_what_json_lines_are(tmp_path, capsys):
     (tmp_path / "tasks.jsonl").write_text("What colour is the kite?\n")
     code, _, error = run(capsys, "evaluate", config(tmp_path))
-    assert code == 2 and "tasks.jsonl:1: not JSON, of which JSON Lines have an object on every line" in error
+    assert code == 2 and "tasks.jsonl:1: not JSON; a file of JSON Lines has one object per line" in error
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_names_that_look_alike_are_said(tmp_path, capsys):
     rows = [{"task_id": "1", "system": name, "text": "The kite is red."} for name in names]
     (tmp_path / "reports/wren.jsonl").write_text("\n".join(map(json.dumps, rows)))
     _, _, error = run(capsys, "plan", file)
-    assert "reports: 'wren' and 'wren ' are different systems, though their names look alike" in error
+    assert "reports: 'wren' and 'wren ' are different systems, but their names look alike" in error
     assert r"'ko\u0308nig' and 'k\xf6nig' are different systems" in error and "'K" not in error
 
 

@@ -303,7 +303,7 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
     put(tmp_path, {"tasks.jsonl": "not a task\n"})
     code, _, error = run(capsys, "init", tmp_path, "--out", tmp_path / "other.yaml")
     assert code == 2
-    assert "tasks.jsonl is there" in one_line(error)
+    assert "tasks.jsonl exists" in one_line(error)
     assert not (tmp_path / "other.yaml").exists()
 
 
@@ -329,7 +329,7 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
         ({"a.csv": ""}, "a.csv holds no row that can be read: cannot be read as CSV: Empty CSV file"),
         (
             {"a.csv": "question,answer\nWhy?,Red.\nWhy?\n"},
-            "row 3: another number of columns than in the first row; put quotation marks around a cell",
+            "row 3: not as many columns as in the first row; put quotation marks around cells",
         ),
         (
             {"data/papers.jsonl": lines({"id": "1", "question": KITE, "plan": [], "references": []})},
@@ -341,7 +341,7 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
                 "b.jsonl": lines({"id": "1", "prompt": BOAT}),
                 "k.md": TEXT,
             },
-            "a.jsonl, b.jsonl may all be the tasks",
+            "any of a.jsonl, b.jsonl could be the tasks",
         ),
     ],
 )

@@ -174,15 +174,15 @@ def test_changed_requests_are_other_questions():
         ({"requests_per_minute": 0}, "judge.requests_per_minute"),
         (
             {"headers": {"api-key": "0123"}},
-            "headers: the value of api-key belongs into the environment; write {env: VARIABLE}",
+            "headers: the value of api-key belongs in the environment; write {env: VARIABLE}",
         ),
         (
             {"headers": {"X-Title": "Bearer abcdef123456"}},
-            "headers: the value of X-Title belongs into the environment",
+            "headers: the value of X-Title belongs in the environment",
         ),
         (
             {"headers": {"X-Auth": "house-9921"}},
-            "headers: the value of X-Auth belongs into the environment",
+            "headers: the value of X-Auth belongs in the environment",
         ),
         (
             {"headers": {"Host": "other.example"}},

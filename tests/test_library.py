@@ -94,7 +94,7 @@ def test_missing_cells_of_a_frame_are_no_fields(tmp_path):
     [
         ([{"task_id": "0", "system": "a", "text": object()}], "reports: row 1: cannot be written as JSON"),
         (["text", 3], "reports.*text matches no file"),
-        ([7], "reports: row 1: int where a mapping belongs"),
+        ([7], "reports: row 1: int instead of a mapping"),
     ],
 )
 def test_rows_that_are_none_are_refused_with_their_place(reports, said, tmp_path):

@@ -82,7 +82,7 @@ def test_rows_are_not_written_over_files_of_others(tmp_path):
             evaluate(tasks=rows["tasks"], reports=[*rows["reports"], 7], **options)
         assert not list((tmp_path / "run").iterdir())
     (tmp_path / "run" / "tasks.jsonl").write_bytes(FOREIGN)
-    with pytest.raises(UsageError, match=r"tasks\.jsonl is not of a run; move it away"):
+    with pytest.raises(UsageError, match=r"tasks\.jsonl does not belong to a run; move it away"):
         evaluate(**rows, **options)
     assert [path.read_bytes() for path in (tmp_path / "run").iterdir()] == [FOREIGN]
 
@@ -117,7 +117,7 @@ def test_run_that_was_moved_without_its_store_says_so(finished, tmp_path, capsys
     record["config"]["store"] = str(tmp_path / "elsewhere" / "store")
     (moved / "run.json").write_text(json.dumps(record))
     code, _, error = run(capsys, *typed(words, moved, tmp_path / "out"))
-    assert code == 2 and "which is not there; move a run with its store" in one_line(error)
+    assert code == 2 and "which does not exist; move a run together with its store" in one_line(error)
     assert run(capsys, *typed(WRITERS["export scores"][0], moved, tmp_path))[0] == 0
 
 

@@ -63,8 +63,8 @@ def test_line_per_figure_and_line_per_system_are_equal(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("name,overall\nA,1\n", "no column is called system or model"),
-        ("", "no column is called system or model"),
+        ("name,overall\nA,1\n", "there is no column called system or model"),
+        ("", "there is no column called system or model"),
         ("system,overall\nA,-\n", "no figures"),
         ("system,metric,value\nA,overall,much\n", ":2: overall: 'much' is not a number"),
         ("system,metric,value\nA,overall,inf\n", ":2: overall: 'inf' is not a number"),

@@ -522,7 +522,7 @@ def test_wrong_format_and_binary_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"no results of livedrbench, but of {DRB}: --format {DRB}"):
         import_results(tmp_path / "race", "livedrbench", tmp_path / "run")
     file.write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
-    with pytest.raises(UsageError, match=r"raw_results\.jsonl:0: not JSON, of which JSON Lines"):
+    with pytest.raises(UsageError, match=r"raw_results\.jsonl:0: not JSON; a file of JSON Lines"):
         import_results(tmp_path / "race", DRB, tmp_path / "run")
 
 

@@ -169,7 +169,7 @@ class TestFormula:
             ({"weights": {"score": 1, "c_acc": -1}}, "must be positive"),
             ({"weights": {"unsupported": -1}}, "no worst value"),
             ({"weights": {"c_acc": 0}}, "a weight of 0"),
-            ({"metric": "score", "weights": {"c_acc": 1}}, "exclude each other"),
+            ({"metric": "score", "weights": {"c_acc": 1}}, "cannot be used together"),
             ({"clip": [1, 0]}, "[1, 0] must be [low, high]"),
             ({"weights": {"c_acc": {"weight": 1, "rescale": [2, 2]}}}, "rescale"),
             ({"weights": {"c_acc": {"weight": 1, "rescale": [0, inf]}}}, "c_acc: must be a finite number"),

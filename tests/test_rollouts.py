@@ -710,7 +710,7 @@ class TestItems:
         async with open_rewards(config) as scorer:
             (found,) = await scorer.score([{"task_id": "0", "text": text, "pages": pages}])
         assert (found.value, found.reason) == (0.0, None)
-        with pytest.raises(ConfigError, match="closed: the web has no end"):
+        with pytest.raises(ConfigError, match="closed: the live web is never complete"):
             RunConfig.load(world(tmp_path / "live", fetch={"mode": "live", "closed": True}))
 
     async def test_unknown_id_without_a_prompt_is_judged_by_nothing(self, tmp_path):

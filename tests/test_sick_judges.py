@@ -111,7 +111,7 @@ async def test_judge_away_in_mid_run_pauses_it(tmp_path, caplog):
     assert all(row["value"] is not None for row in scores(tmp_path))
     assert [line.partition(";")[0] for line in caplog.messages] == [
         "judge mock: no longer answers",
-        "judge mock: is back",
+        "judge mock: answers again",
     ]
 
 

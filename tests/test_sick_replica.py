@@ -89,7 +89,7 @@ async def test_judge_away_in_mid_run_pauses_a_cluster(tmp_path, caplog):
     await mock.stop()
     assert result.unscored == 0 and result.from_judge == 200
     said = [line.partition(";")[0] for line in caplog.messages]
-    assert said == ["judge mock: no longer answers", "judge mock: is back"]
+    assert said == ["judge mock: no longer answers", "judge mock: answers again"]
     assert config.resolved.bench.default.max_in_flight == 8
 
 

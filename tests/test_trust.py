@@ -89,7 +89,7 @@ def test_outage_pauses_and_every_question_is_asked_again() -> None:
     assert found == [YES] * 1000
     assert [line.partition(";")[0] for line in said] == [
         "judge m: no longer answers",
-        "judge m: is back",
+        "judge m: answers again",
     ]
     assert server.probed[1] >= 70 and 10 < len(server.probed) < 30
 

@@ -76,10 +76,10 @@ def start(
     """
     root = Path(folder)
     if not root.is_dir():
-        raise UsageError(f"init: {folder} is no folder; give the folder that your reports are in")
+        raise UsageError(f"init: {folder} is not a folder; give the folder that holds your reports")
     file = Path(out_file) if out_file else root / CONFIG
     if file.exists():
-        raise UsageError(f"init: {file} is there already, and is not written over; --out FILE writes another")
+        raise UsageError(f"init: {file} exists and is not overwritten; choose another with --out FILE")
     for name in protocols:
         if name not in protocol_loaders():
             raise UsageError(
@@ -91,7 +91,7 @@ def start(
     except FormatError as error:
         if benchmark := recorded_in(root):
             raise UsageError(
-                f"init: {folder} has results of {benchmark}, and no reports; read them by "
+                f"init: {folder} holds results of {benchmark} instead of reports; read them with "
                 f"`adjudge import {folder} --format {benchmark} --out runs/recorded`"
             ) from error
         raise
@@ -99,7 +99,7 @@ def start(
     seat = _judge(judge, environ)
     made = file.parent / TASKS if found.made else None
     if made is not None and made.exists():
-        raise UsageError(f"init: {made} is there, but no tasks are read from it; move it away, or mend it")
+        raise UsageError(f"init: {made} exists, but no tasks can be read from it; fix it or move it away")
     text = _configuration(root, file, found, dataset, chosen, seat)
     try:
         if made is not None:

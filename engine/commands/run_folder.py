@@ -164,7 +164,7 @@ def make_folder(out: Path, inputs: Iterable[Path] = ()) -> None:
     except OSError as error:
         raise _unwritable(out, error) from error
     if foreign is not None:
-        raise ConfigError(f"out: {foreign} is not of a run; move it away or choose another folder")
+        raise ConfigError(f"out: {foreign} does not belong to a run; move it away or choose another folder")
 
 
 class _AnyRecord(msgspec.Struct):

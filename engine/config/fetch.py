@@ -62,7 +62,7 @@ class FetchConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ValueError("patience_s must be finite and not negative")
         if self.closed and self.mode == "live":
             raise ValueError(
-                "closed: the web has no end; set mode: snapshot, or off where rollouts bring their pages"
+                "closed: the live web is never complete; set mode: snapshot, or off if rollouts bring their pages"
             )
         if self.render != "never" and self.fetcher is not None:
             raise ValueError("`render` does not go with a `fetcher`, which decides itself how pages are got")

@@ -134,7 +134,7 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 keep_secret(value.env)
             elif next(named_credentials({name: value}, "headers"), None) is not None:
                 raise ValueError(
-                    f"headers: the value of {name} belongs into the environment; write {{env: VARIABLE}} for it"
+                    f"headers: the value of {name} belongs in the environment; write {{env: VARIABLE}} for it"
                 )
         sends = self.request or self.omit or self.headers or self.stream or self.strict_identity
         if sends and self.backend != "openai":

@@ -358,7 +358,7 @@ class Formula:
         self, config: RewardConfig, protocols: Sequence[ScoringProtocol], closed: bool = False
     ) -> None:
         if config.metric is not None and config.weights:
-            raise FormulaError("reward: metric: and weights: exclude each other; write one of them")
+            raise FormulaError("reward: metric: and weights: cannot be used together; keep one of them")
         chosen = ANY_PAGE if closed else ASKED_FOR
         self.parts = [
             msgspec.structs.replace(_part(*weighted, config, protocols), chosen=chosen)

@@ -134,8 +134,8 @@ def _instead(file: Path, error: OSError) -> str:
         if inside.is_file():
             return f"; give {inside}"
         if (file / "run.json").is_file():
-            return f"; it is a run, which `adjudge leaderboard {file}` shows: give the configuration that it is of"
-        return f"; `adjudge init {file}` writes one for its reports"
+            return f"; this is a run, which `adjudge leaderboard {file}` shows; give its configuration"
+        return f"; `adjudge init {file}` writes a configuration for the reports in it"
     if isinstance(error, FileNotFoundError):
         return "; correct the path, or have `adjudge init` write one for the reports in a folder"
     return ""

@@ -394,7 +394,7 @@ class RunTrust(_Trust):
 
     def _resume(self) -> None:
         self._paused = False
-        self._say(f"judge {self._name}: is back; the run goes on")
+        self._say(f"judge {self._name}: answers again; the run continues")
 
     async def _until_heard(self) -> None:
         """Wait until the judge answers a question or a probe. Raises JudgeError when it is given up."""
@@ -413,7 +413,7 @@ class RunTrust(_Trust):
             await self._news.wait()
         self._paused = True
         name = f"judge {self._name}"
-        self._say(f"{name}: no longer answers; the run is paused, and goes on when the judge is back")
+        self._say(f"{name}: no longer answers; the run is paused and continues when the judge is back")
         why: list[JudgeError] = []
         try:
             async with asyncio.timeout(self._patience.patience_s):

@@ -27,7 +27,7 @@ def write_eval_results(board: Leaderboard, record: RunRecord, out: Path) -> Iter
     dataset = {"id": dataset_name(record.config.tasks)}
     if dataset["id"] is None:
         raise UsageError(
-            f"format: eval-results names a data set of the Hub, and this run read {record.config.tasks}; "
+            f"format: eval-results needs tasks from a data set of the Hub, but this run read {record.config.tasks}; "
             "evaluate with tasks: hf:OWNER/NAME"
         )
     if (commit := record.revisions.get(record.config.tasks)) is not None:

@@ -388,8 +388,8 @@ def _say_alike(systems: Sequence[str]) -> None:
     for names in same.values():
         if len(names) > 1:
             _say_once(
-                f"reports: {' and '.join(map(ascii, names))} are different systems, though their names look alike; "
-                "write one name for one system"
+                f"reports: {' and '.join(map(ascii, names))} are different systems, but their names look alike; "
+                "use one spelling for one system"
             )
 
 

@@ -154,7 +154,7 @@ def read_published(tasks: Path, reports: list[InputFile]) -> Dataset:
         known |= {task.id: task for task in _published_tasks(folder, query, rejected)}
     if not known:
         raise FormatError(
-            f"tasks: {tasks / QUERIES} names no task whose folder is there; give the data set's folder"
+            f"tasks: {tasks / QUERIES} names no task that has a folder; give the data set's folder"
         )
     named = (file for file in reports if file.is_named or file.name == REPORT)
     return Dataset(known, [one for file in named for one in _reports(file.path, rejected)], rejected)

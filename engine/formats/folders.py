@@ -131,7 +131,7 @@ def _first_keys(file: Path) -> set[str]:
             row: Any = msgspec.json.decode(line)
             return set(row) if isinstance(row, dict) else set()
     if any(map(bytes.strip, lines)):
-        raise FormatError("not JSON, of which JSON Lines have an object on every line")
+        raise FormatError("not JSON; a file of JSON Lines has one object per line")
     return set()
 
 

@@ -157,7 +157,7 @@ def _own(folder: Path) -> FoundFolder:
     if len(tasks) > 1:
         names = listed([_name(folder, file) for file in tasks])
         raise FormatError(
-            f"{folder}: {names} may all be the tasks; give one of these to tasks: in a configuration"
+            f"{folder}: any of {names} could be the tasks; name one of them as tasks: in a configuration"
         )
     if not reports:
         raise FormatError(f"{folder}: no report was found; {_instead(folder, files, kinds)}")

@@ -174,7 +174,7 @@ def _download(address: str, name: str, listing: _Listing, file: str, folder: Pat
     except (OSError, ValueError, HTTPError) as error:
         raise HubError(f"{address}: {file}: {_unreachable(name, error)}") from error
     if not _is_whole(folder / file, listing.sizes[file]):
-        raise HubError(f"{address}: {file} arrived with another size than stated; run the same command again")
+        raise HubError(f"{address}: {file} did not arrive in its stated size; run the same command again")
 
 
 def _is_whole(file: Path, size: int) -> bool:

@@ -56,11 +56,11 @@ def read(tasks: Path, files: list[InputFile]) -> Dataset:
     folder, tasks = tasks, tasks / "tasks.jsonl" if tasks.is_dir() else tasks
     if not tasks.exists():
         raise FormatError(
-            f"tasks: {folder} is a folder without tasks.jsonl; give the file of tasks, or say format: of a benchmark"
+            f"tasks: {folder} is a folder without tasks.jsonl; give the file of tasks, or set format: to a benchmark's"
         )
     if tasks.suffix.lower() not in (*TABLES, ".gz", ""):
         raise FormatError(
-            f"tasks: {tasks}: {tasks.suffix} is no kind of file that tasks are read from; write JSON Lines (.jsonl: "
+            f"tasks: {tasks}: {tasks.suffix} files cannot hold tasks; write JSON Lines (.jsonl: "
             '{"id": "1", "prompt": "..."} on a line of its own for each task), or .json, .csv, .tsv or .parquet'
         )
     rejected: list[Rejected] = []

@@ -150,8 +150,8 @@ def _of_csv(file: InputFile) -> Iterator[Record]:
     if bad:
         others = f" and {plural(len(bad) - 1, 'more row')}" if bad[1:] else ""
         raise ValueError(
-            f"cannot be read as CSV: row {bad[0]}{others}: another number of columns than in the first row; "
-            "put quotation marks around a cell that holds a comma or another separator"
+            f"cannot be read as CSV: row {bad[0]}{others}: not as many columns as in the first row; "
+            "put quotation marks around cells that contain a comma or another separator"
         )
     if table.num_columns > _MAX_COLUMNS:
         raise ValueError(f"more than {_MAX_COLUMNS:,} columns")

@@ -31,10 +31,10 @@ class Rejected(msgspec.Struct, frozen=True):
         name = "row" if kind.__name__.endswith("Row") else kind.__name__.lower()
         why = f"invalid {name}: {error}"
         if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
-            why = f"not JSON, of which JSON Lines have an object on every line: {error}"
+            why = f"not JSON; a file of JSON Lines has one object per line: {error}"
             place = _PLACE.search(str(error))
             if place and (found := _NO_NUMBER.match(raw, int(place[1]))):
-                why = f"{found[0].decode()} is no number of JSON; write a number, or null for none"
+                why = f"{found[0].decode()} is not a number in JSON; write a number, or null for none"
         if isinstance(error, UnicodeDecodeError):
             why = f"{name} is not in UTF-8, at byte {error.start + 1}; save the file as UTF-8"
         return cls(str(file), line, storable(why[:_MAX_WHY]))

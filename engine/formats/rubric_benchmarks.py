@@ -196,7 +196,7 @@ def _healthbench_task(named: str, row: Example) -> Task:
     rubrics = row.rubric_items if professional else row.rubrics
     if name is None or not messages or not rubrics:
         form = "id, conversation and rubric_items" if professional else "prompt_id, prompt and rubrics"
-        raise ValueError(f"{form} must be there, and not empty")
+        raise ValueError(f"{form} is missing or empty")
     tagged = (tag.partition(":") for tag in row.example_tags)
     attributes = {kind: tag for kind, colon, tag in tagged if colon}
     said = {"use_case": str(row.use_case), "set": "professional" if professional else named}

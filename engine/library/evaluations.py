@@ -43,7 +43,7 @@ def write_rows(file: Path, name: str, given: Iterable[object] | Columns) -> str:
     with whole_file(file) as unfinished, unfinished.open("wb") as lines:
         for number, row in enumerate(_rows(given), 1):
             if not isinstance(row, Mapping):
-                raise UsageError(f"{name}: row {number}: {type(row).__name__} where a mapping belongs")
+                raise UsageError(f"{name}: row {number}: {type(row).__name__} instead of a mapping")
             try:
                 lines.write(msgspec.json.encode(_plain(row), enc_hook=plain) + b"\n")
             except (TypeError, ValueError, RecursionError) as error:

@@ -68,9 +68,12 @@ class LackingGold(msgspec.Struct, frozen=True):
     why: str
 
     def __str__(self) -> str:
+        which = "all " if self.lacking == self.tasks > 1 else ""
         lack = "lacks" if self.lacking == 1 else "lack"
-        whose = "no task has" if self.lacking == self.tasks else f"{plural(self.lacking, 'task')} {lack}"
-        return f"{self.protocol}: {whose} the gold it needs, and will be unscored: {self.why}"
+        return (
+            f"{self.protocol}: {which}{plural(self.lacking, 'task')} {lack} the gold it needs and will be unscored: "
+            f"{self.why}"
+        )
 
 
 def lacking_gold(protocols: Iterable[ScoringProtocol], tasks: Sequence[Task]) -> list[LackingGold]:

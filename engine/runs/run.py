@@ -80,7 +80,8 @@ class Run:
         place = Place.of(self.config.store)
         if not self.has_store:
             raise UsageError(
-                f"store: {self.folder} has its evidence in {place.uri}, which is not there; move a run with its store"
+                f"store: {self.folder} keeps its evidence in {place.uri}, which does not exist; "
+                "move a run together with its store"
             )
         return place
 

@@ -368,7 +368,7 @@ def _with_published(
     names = published_names(published, known)
     if not any(names.values()):
         there = ", ".join(name.full for name in known)
-        raise UsageError(f"published: no figure is for a metric of these runs; name one of {there}")
+        raise UsageError(f"published: no figure belongs to a metric of these runs; use one of {there}")
     found = []
     for board, name in zip(boards, known, strict=True):
         own = [one for one in published if names[one.metric] == name]

@@ -77,7 +77,7 @@ def with_claims(run: str | Path, file: str | Path) -> list[Extraction]:
             for system in ("", card.system):
                 found[card.protocol, system].append(counts)
     if not found:
-        raise UsageError(f"claims: none in {file} is of a report of this run; check task_id and system")
+        raise UsageError(f"claims: none in {file} comes from a report of this run; check task_id and system")
     absent = listed([f"{system} on task {task}" for system, task, _ in wanted.keys() - seen])
     return [_figures(*of, counts, absent) for of, counts in sorted(found.items())]
 

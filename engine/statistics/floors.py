@@ -66,14 +66,14 @@ def _check_reach(protocol: str, metric: Metric, least: float | None) -> None:
     """Raises UsageError for a metric whose best is below `least`: no system could ever reach it."""
     if least is not None and metric.best is not None and least > metric.scale * metric.best:
         raise UsageError(
-            f"min: {protocol}.{metric.name} is at most {metric.scale * metric.best:g}, and can never reach {least:g}"
+            f"min: {protocol}.{metric.name} is at most {metric.scale * metric.best:g} and can never reach {least:g}"
         )
 
 
 def _checked(board: MetricBoard, least: float, system: str | None, min_scored: float) -> Iterator[FloorCheck]:
     name = f"{board.protocol}.{board.metric}"
     if board.lower_is_better:
-        raise UsageError(f"min: {name}: less is better there; choose a metric of which more is better")
+        raise UsageError(f"min: {name}: lower is better for this metric; choose one where higher is better")
     chosen = [one for one in board.standings if system in (None, one.system)]
     if not chosen:
         known = ", ".join(one.system for one in board.standings[:20])

@@ -87,7 +87,7 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     named = next((name for name in columns if name.strip().lower() in _NAMES), None)
     if named is None:
         raise UsageError(
-            f"published: {path}: no column is called system or model; name the column of systems so"
+            f"published: {path}: there is no column called system or model; rename the column of systems"
         )
     if {"metric", "value"} <= set(columns):
         figures = [(line, row[named], row["metric"], row["value"]) for line, row in enumerate(rows, 2)]

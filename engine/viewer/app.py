@@ -126,7 +126,7 @@ class Shelf:
         if name not in self._opened:
             places = {_name(str(one)): str(one) for one in run_folders(self.folder)}
             if name not in places:
-                raise NotThere("no run with this address is in the folder; go to its list")
+                raise NotThere("the folder has no run at this address; go back to its list")
             run = FollowedRun(places[name])
             run.now().begin()
             self._opened[name] = run

@@ -483,7 +483,7 @@ def write_sheet(run: str, out: str, number: int, rater: str) -> int:
     Raises UsageError for a folder without a run or verdicts, and a file that exists or cannot be written; StoreError.
     """
     if Path(out).exists():
-        raise UsageError(f"out: {out} cannot be written: there is a file already; choose a new file")
+        raise UsageError(f"out: {out} already exists; choose a new file")
     opened = OpenRun(Run.open(run))
     return asyncio.run(_written(opened, Path(out), sampled(opened, number), rater))
 
