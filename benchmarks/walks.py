@@ -33,6 +33,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats.dataset import load_dataset
 from adjudge.engine.rewards.model import RewardModel
+from adjudge.engine.runs.pulse import THREAD as PULSE
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("engine", "judges", "fetchers", "scoring", "prompts")
@@ -90,6 +91,8 @@ class _Follower:
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         if event != "call" or frame.f_lasti > 5:  # a coroutine that goes on was entered before
+            return
+        if threading.current_thread().name == PULSE:  # comes with the clock, not with the walk
             return
         module = self._home(frame.f_code)
         if module is None or frame.f_code.co_name in INVISIBLE:

@@ -21,6 +21,7 @@ from adjudge.fetchers.files import write_whole
 __all__ = ["Reading", "alive", "beating", "held", "last_pulse"]
 
 FILE = "pulse.json"
+THREAD = "adjudge pulse"
 BEAT_S = 1.0
 STALE_S = 60.0
 _ATTEMPTS, _ATTEMPT_S = 20, 0.05  # who only looks whether the folder is locked holds the lock for an instant
@@ -108,7 +109,7 @@ def beating(folder: Path, reading: Callable[[], Reading]) -> Iterator[None]:
             _write(folder, msgspec.structs.replace(pulse, reading=reading()))
 
     _write(folder, pulse)
-    thread = threading.Thread(target=beat, name="adjudge pulse", daemon=True)
+    thread = threading.Thread(target=beat, name=THREAD, daemon=True)
     thread.start()
     try:
         yield
