@@ -279,10 +279,10 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
         )
         column("interval", lambda row: bar_span(row.low, row.high, head.scale, head.decimals))
         if any(row.spread is not None for row in own):
-            column("spread", partial(_spread, metric=head), "sd")
+            column("spread", lambda row: _figure(row.spread, head), "sd")
             column("n", lambda row: Cell(f"{row.n_scored:,}", row.n_scored))
         if any(row.deviation is not None for row in own):
-            column("deviation", partial(_deviation, metric=head), "sd of totals")
+            column("deviation", lambda row: _figure(row.deviation, head), "sd of totals")
         if any(row.open for row in own):
             column("bounds", partial(_bounds, metric=head))
         if any(_differs(row, head) for row in own):
@@ -291,7 +291,7 @@ def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_
             column("corrected", partial(_corrected, scale=head.scale), "corrected by people", _best(head))
             column("corrected interval", partial(_corrected_interval, scale=head.scale))
         if any(row.edited is not None for row in own):
-            column("edited", lambda row: _edited(row, head), "edited by people", _best(head))
+            column("edited", lambda row: _figure(row.edited, head), "edited by people", _best(head))
         if head.published:
             column("published", lambda row: published(head, row.system), best=_best(head))
     column("tier", lambda row: Cell(str(row.tier or "-"), row.tier))
@@ -437,24 +437,18 @@ def _ends(rows: Sequence[Standing], scale: float) -> tuple[float, float]:
     return first * step, max(last, first + 1) * step
 
 
-def _spread(row: Standing, metric: MetricBoard) -> Cell:
-    return Cell(number(row.spread, metric.scale, metric.decimals), row.spread)
-
-
-def _deviation(row: Standing, metric: MetricBoard) -> Cell:
-    return Cell(number(row.deviation, metric.scale, metric.decimals), row.deviation)
+def _figure(value: float | None, metric: MetricBoard) -> Cell:
+    return Cell(number(value, metric.scale, metric.decimals), value)
 
 
 def as_published(row: Standing, metric: MetricBoard) -> Cell:
     """A system's figure by the rule that the metric's name stands for, which may drop what is missing."""
-    return Cell(number(row.as_published, metric.scale, metric.decimals), row.as_published)
+    return _figure(row.as_published, metric)
 
 
 def _differs(row: Standing, metric: MetricBoard) -> bool:
     """Whether the published rule gives another number than the one that ranks, as they are written."""
-    return row.as_published is not None and as_published(row, metric).text != number(
-        row.value, metric.scale, metric.decimals
-    )
+    return row.as_published is not None and as_published(row, metric).text != _figure(row.value, metric).text
 
 
 def _bounds(row: Standing, metric: MetricBoard) -> Cell:
@@ -470,10 +464,6 @@ def _corrected(row: Standing, scale: float) -> Cell:
 def _corrected_interval(row: Standing, scale: float) -> Cell:
     found = row.corrected
     return bar_span(None, None) if found is None else bar_span(found.low, found.high, scale)
-
-
-def _edited(row: Standing, metric: MetricBoard) -> Cell:
-    return Cell(number(row.edited, metric.scale, metric.decimals), row.edited)
 
 
 def _scored(row: Standing) -> Cell:
