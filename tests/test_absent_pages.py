@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.engine.runs.lacking import LackingGold
 from tests.commands import run
 from tests.worlds import lines
 
@@ -63,3 +64,12 @@ def test_nothing_is_said_where_nothing_is_absent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cited: list[str], mode: str
 ) -> None:
     assert "the snapshot lacks" not in run(capsys, "plan", written(tmp_path, cited, mode))[1]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "tasks", "said"),
+    [(1, 3, "1 task lacks"), (2, 3, "2 tasks lack"), (3, 3, "all 3 tasks lack"), (1, 1, "1 task lacks")],
+)
+def test_lacking_gold_is_said_with_its_tasks(lacking: int, tasks: int, said: str) -> None:
+    line = str(LackingGold("race", lacking, tasks, "no criteria"))
+    assert line == f"race: {said} the gold it needs and will be unscored: no criteria"
