@@ -64,7 +64,7 @@ class Outline(msgspec.Struct, frozen=True):
 class ReportLines:
     """The lines of a report and its `outline`, to be read several times: what each line is, is looked at once.
 
-    Of a report of more than 16,000 lines no line is kept, but a byte that says what it is.
+    Of a report with more than 16,000 lines, only one byte per line is kept: its kind.
     """
 
     def __init__(self, text: str) -> None:
@@ -535,7 +535,7 @@ class _Outliner:
         ):
             block.labels.append(label(more.label))
             rest = more.rest
-        address = address_in(rest) or BARE_ADDRESS.search(rest)
+        address = address_in(rest) or (BARE_ADDRESS.search(rest) if "/" in rest else None)
         leads = address is not None and leads_to_address(rest)
         block.waits = not address
         if address and (leads or not square or len(rest) - address.start() < 200):

@@ -105,6 +105,7 @@ _TOKEN = re.compile(
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
 _ASCII_SIGNS = rb"\[<"
+_SHORT = 50  # characters that are searched for a token as quickly
 _DIGIT = re.compile(r"\d")
 _FIGURES = re.compile(r"\d{1,3}")
 _FIGURE = re.compile(r"\d+")
@@ -416,7 +417,8 @@ def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
     position = start
     bare = known.bare and known.plain
     part = text[start:end]
-    searched = start if "(" in part or "（" in part or _may_hold_token(part) else end
+    may_hold = len(part) < _SHORT or "(" in part or "（" in part or _may_hold_token(part)
+    searched = start if may_hold else end
     while match := _TOKEN.search(text, searched, end):
         found = _mark(match, known)
         if found is None:

@@ -172,7 +172,7 @@ def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
 
 
 _NUMBERS = re.compile(r" ?[\d, ]{1,40}")
-_MAX_SHOWING = 5_000
+_MAX_SHOWING = 5_000  # marks that show how a report cites
 
 
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:

@@ -63,27 +63,27 @@ def _clean_line(raw: str, known: Labels) -> str | None:
     """A line without its marks; None if nothing but marks stood there."""
     if not may_hold_mark(raw):
         return raw
-    bare, text = StringIO(), StringIO()
+    bare, text = list[str](), list[str]()
     marked = titled = False
     before: str | Mark = ""
     found = chain(pieces(raw, known), [""])
     piece = next(found)
     for after in found:
         if isinstance(piece, str):
-            bare.write(piece)
-            text.write(piece)
+            bare.append(piece)
+            text.append(piece)
         else:
             marked, titled = True, titled or bool(piece.title)
-            text.write(_title(before, piece, after))
+            text.append(_title(before, piece, after))
         before, piece = piece, after
     if not marked:
         return raw
-    alone = LEFT_OVER.sub("", bare.getvalue())
+    alone = LEFT_OVER.sub("", "".join(bare))
     if LABEL_ONLY.fullmatch(alone) and (not titled or any(map(str.isalpha, alone))):
         return None
     if names_sources(alone) and not any(map(str.isalnum, alone.replace("：", ":").partition(":")[2])):
         return None
-    left = TITLES_BEHIND.sub("", LEFT_OVER.sub("", text.getvalue()))
+    left = TITLES_BEHIND.sub("", LEFT_OVER.sub("", "".join(text)))
     indent = len(left) - len(left.lstrip())
     return left[:indent] + _GAP.sub(" ", _BEFORE_POINT.sub("", left[indent:]))
 

@@ -37,6 +37,7 @@ _LINKED = re.compile(
     r"|(?<=\))\{:?[ .#\w=\"'-]{1,100}\}",
     re.IGNORECASE,
 )
+# Where a match of the pattern above can begin, as are the other signs.
 _LINKED_SIGN = re.compile(
     r"[<\[`\\&hH{](?:(?<=[hH])(?=[tT][tT][pP])|(?<=[<\[])(?=[hH\[uU])|(?<=`)|(?<=\\)(?=[hHuU])|(?<=&)(?=[lL])"
     r"|(?<=\){))"
