@@ -105,7 +105,8 @@ _TOKEN = re.compile(
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
 _SIGN = re.compile(f"[{_SIGNS}]")
 _ASCII_SIGNS = rb"\[<"
-_SHORT = 50  # characters that are searched for a token as quickly
+_SHORT = 50  # characters that are searched as quickly
+_ASCII_SIGN = re.compile(r"[\d\\\[<]|http|www\.|arx|doi", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _FIGURES = re.compile(r"\d{1,3}")
 _FIGURE = re.compile(r"\d+")
@@ -277,6 +278,8 @@ def author_alone(reference: str) -> str:
 
 def may_hold_mark(text: str) -> bool:
     """Whether `pieces` can find a mark in `text`; most lines hold none, and this takes a tenth of the time."""
+    if len(text) < _SHORT and text.isascii():
+        return _ASCII_SIGN.search(text) is not None
     return _has_any(text, _ASCII_DIGITS, _DIGIT) or _may_hold_token(text)
 
 

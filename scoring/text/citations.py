@@ -1066,6 +1066,10 @@ def _names_column(title: str) -> bool:
     return _SOURCE_COLUMN.search(title) is not None or strength(title) >= LIKELY
 
 
+_HARD_ENDS = ("  ", "\\")
+_THOUGHT_ENDS = tuple(".!?。！？：:]】)）")
+
+
 def _joined(paragraph: Sequence[str]) -> str:
     """The lines of a paragraph as one text; a line break that ends a thought stays one."""
     if len(paragraph) == 1:
@@ -1074,8 +1078,9 @@ def _joined(paragraph: Sequence[str]) -> str:
     for line in paragraph:
         if parts:
             before = parts[-1]
-            hard = before.endswith(("  ", "\\")) or before.rstrip().endswith(tuple(".!?。！？：:]】)）"))
-            wide = "一" <= before.rstrip()[-1:] <= "鿿" and "一" <= line.lstrip()[:1] <= "鿿"
+            said = before.rstrip()
+            hard = before.endswith(_HARD_ENDS) or said.endswith(_THOUGHT_ENDS)
+            wide = "一" <= said[-1:] <= "鿿" and "一" <= line.lstrip()[:1] <= "鿿"
             parts.append("\n" if hard else "" if wide else " ")
         parts.append(line)
     return "".join(parts)

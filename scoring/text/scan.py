@@ -30,6 +30,7 @@ _PIECE = 10_000  # of a text, whose lines are held at once
 _TEXT_FENCES = ("markdown", "md", "text")
 _FENCE = re.compile(r"[ \t]{0,12}(```+|~~~+)[ \t]*([\w+-]*)")
 _MAX_FRONT = 200  # lines
+_TINY = 8  # characters of lines that are likely to come again
 _KEPT_LINES, _KEPT_LENGTH = 2_000, 500  # short lines whose kinds are kept: a report is scanned several times
 _FIELD = re.compile(r"[\w.-]{1,60}[ \t]{0,4}[:=](?=\s|$)")
 _FIELD_LINE = re.compile(rf"{_FIELD.pattern}|[ \t]|[-#\]}}]|$")
@@ -221,7 +222,7 @@ def _circled(sign: str) -> str:
 def _line(raw: str) -> Line:
     if not raw:
         return _EMPTY
-    if raw[0].isalpha() and "|" not in raw:  # most lines, told by a glance
+    if len(raw) > _TINY and raw[0].isalpha() and "|" not in raw:  # most lines, told by a glance
         return Line("prose", raw, raw)
     return _kept_line(raw) if len(raw) <= _KEPT_LENGTH else _looked_at(raw)
 
