@@ -172,7 +172,7 @@ def test_table_comes_back_as_labels(tmp_path: Path) -> None:
     assert sum(one.n_items for one in found) == 6 and all(
         one.accuracy == 1.0 and one.weighed for one in found
     )
-    with pytest.raises(UsageError, match=r"out: .*labels\.csv cannot be written.*choose a new file"):
+    with pytest.raises(UsageError, match=r"out: .*labels\.csv already exists; choose a new file"):
         write_sheet(str(run), str(sheet), 6, "ann")
 
 

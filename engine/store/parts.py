@@ -66,7 +66,7 @@ class Blocks(Generic[R]):
 
 
 OPEN_PARTS = 8
-FRAMES_A_REQUEST = 16  # of an object store: a request takes as long as reading hundreds of kilobytes
+FRAMES_A_REQUEST = 64  # of an object store: a request takes as long as reading hundreds of kilobytes
 
 
 class PartStore(Generic[R]):
