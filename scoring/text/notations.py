@@ -43,7 +43,8 @@ _LINKED_SIGN = re.compile(
     r"|(?<=\){))"
 )
 _LINKED_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
-_ADDRESS_TITLE = re.compile(r"://[^\s\[\]()]{1,2000}\[[^\]\n]{0,300}[a-z]", re.IGNORECASE)
+_WORDS_BEHIND = re.compile(r"(?<=[^\s\[\]()])\[(?=[^\]\n]{0,300}[a-z])", re.IGNORECASE)
+_NO_ADDRESS = re.compile(r"[\s\[\]()]")
 
 _LATEX = re.compile(
     r"(?P<gap>~)?\\(?:no|paren|auto|foot|text|super|full|short)?cite(?:alp|author|yearpar|year)?[tps]?\*?"
@@ -121,9 +122,7 @@ def in_markdown(text: str) -> str:
     """`text` with what other notations write for marks, links and lists as Markdown has it."""
     if "\\" in text and any(part in text for part in _LATEX_PARTS):
         text = _LATEX.sub(_latex, text)
-    if "://" in text and (
-        any(part in text for part in _LINKED_PARTS) or ("[" in text and _ADDRESS_TITLE.search(text))
-    ):
+    if "://" in text and (any(part in text for part in _LINKED_PARTS) or _has_titled_address(text)):
         text = replaced_at(_LINKED_SIGN, _LINKED, _link, text)
     text = text.replace("][http", "] [http")
     if "`_" in text and ".. _" in text:
@@ -153,6 +152,15 @@ def in_markdown(text: str) -> str:
     if "]-" in text or "]–" in text or "] –" in text or "]—" in text:
         text = _SPAN.sub(r"[\1-\2]", text)
     return _with_notes(text) if "</sup>" in text or any(sign in text for sign in "†‡§¶") else text
+
+
+def _has_titled_address(text: str) -> bool:
+    """Whether words in brackets stand right behind an address, as AsciiDoc writes a link."""
+    for found in _WORDS_BEHIND.finditer(text):
+        address = text.rfind("://", max(found.start() - 2_003, 0), found.start() - 1)
+        if address >= 0 and not _NO_ADDRESS.search(text, address + 3, found.start()):
+            return True
+    return False
 
 
 def _with_targets(text: str) -> str:
