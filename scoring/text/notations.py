@@ -43,7 +43,7 @@ _LINKED_SIGN = re.compile(
     r"|(?<=\){))"
 )
 _LINKED_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
-_WORDS_BEHIND = re.compile(r"(?<=[^\s\[\]()])\[(?=[^\]\n]{0,300}[a-z])", re.IGNORECASE)
+_WORDS_BEHIND = re.compile(r"\[(?<=[^\s\[\]()]\[)(?=[^\]\n]{0,300}[a-z])", re.IGNORECASE)
 _NO_ADDRESS = re.compile(r"[\s\[\]()]")
 
 _LATEX = re.compile(
