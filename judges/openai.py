@@ -295,8 +295,8 @@ class Trial:
             if again.is_good or not _is_about_roles(again):
                 first, begun = again, self._requests.manner
         others, last = self._others(first), first
-        untold = not first.is_good and not is_about_format(first.status, first.said)
-        if others and untold and not (await self._ask_as(Manner("words", begun.system), form)).is_good:
+        is_told = first.is_good or is_about_format(first.status, first.said)
+        if others and not is_told and not (await self._ask_as(Manner("words", begun.system), form)).is_good:
             others = ()  # it refuses something else
         for chosen in others:
             if chosen == "words" and first.is_good:  # as which the first was answered
@@ -315,8 +315,8 @@ class Trial:
         if self._config.free_text or not self._requests.constrains or self._keeps(first):
             return ()
         if not first.is_good:
-            untold = first.status in (500, 501) and not _CONTEXT.search(first.said)
-            if not untold and not is_maybe_format(first):
+            is_failure = first.status in (500, 501) and not _CONTEXT.search(first.said)
+            if not (is_failure or is_maybe_format(first)):
                 return ()
             return _FORMATS[_FORMATS.index(self._requests.manner.format) + 1 :]
         found = first.found

@@ -23,7 +23,8 @@ _RAISED = re.compile(
     r"|⁽(?P<round>[⁰¹²³⁴-⁹]{1,3})⁾"
 )
 _RAISED_PARTS = ("<sup>", "^", "⁽")
-_LINK = r"https?://[^\s<>|\[\]{}`\"]{1,2000}"
+_LONGEST = 2_000  # characters of an address behind its "://"
+_LINK = rf"https?://[^\s<>|\[\]{{}}`\"]{{1,{_LONGEST}}}"
 _LINKED = re.compile(
     rf"(?:<|\[\[)(?P<piped>{_LINK})\|(?P<one>[^<>|\[\]\n]{{1,300}})(?:>|\]\])"
     rf"|\[\[(?P<org>{_LINK})\]\[(?P<two>[^\[\]\n]{{1,300}})\]\]"
@@ -157,7 +158,7 @@ def in_markdown(text: str) -> str:
 def _has_titled_address(text: str) -> bool:
     """Whether words in brackets stand right behind an address, as AsciiDoc writes a link."""
     for found in _WORDS_BEHIND.finditer(text):
-        address = text.rfind("://", max(found.start() - 2_003, 0), found.start() - 1)
+        address = text.rfind("://", max(found.start() - _LONGEST - 3, 0), found.start() - 1)
         if address >= 0 and not _NO_ADDRESS.search(text, address + 3, found.start()):
             return True
     return False
