@@ -151,3 +151,9 @@ def test_references_are_bounded_in_number() -> None:
 def test_a_long_address_takes_little_memory(name: str, fragment: str) -> None:
     text = "http://a" + fragment * (50_000 // len(fragment))
     assert memory(READERS[f"scoring.text.{name}"], text) < AIM_TIMES
+
+
+@pytest.mark.parametrize("name", ["blocks.lines", "cleaning.without_lists"])
+def test_many_fences_take_little_memory(name: str) -> None:
+    text = hostile(("```\n",), 200_000, listed=True)
+    assert memory(READERS[f"scoring.text.{name}"], text) < AIM_TIMES

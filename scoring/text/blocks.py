@@ -64,14 +64,15 @@ class Outline(msgspec.Struct, frozen=True):
 class ReportLines:
     """The lines of a report and its `outline`, to be read several times: what each line is, is looked at once.
 
-    Of a report with more than 16,000 lines, only one byte per line is kept: its kind.
+    Of a report with many lines or very short ones, only one byte per line is kept: its kind.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._kinds: bytes | None = None  # of each line its number in `_NAMED_KINDS`
-        found = list(islice(_read(text), _MAX_KEPT + 1))
-        few = len(found) <= _MAX_KEPT
+        most = min(_MAX_KEPT, len(text) // _KEPT_LENGTH)
+        found = list(islice(_read(text), most + 1))
+        few = len(found) <= most
         self.outline = _Outliner().outline(found if few else _read(text))
         self._kept = list(_classified(iter(found), self.outline)) if few else None
 
@@ -102,6 +103,9 @@ def report_lines(text: str) -> ReportLines:
 
 
 _MAX_KEPT = 16_000
+_KEPT_LENGTH = (
+    16  # characters a line, on average, from which lines are kept: a kept line costs about 200 bytes
+)
 _REFERENCE = 1
 _NAMED_KINDS = {"reference": _REFERENCE, "source": 2}
 

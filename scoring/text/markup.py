@@ -5,7 +5,7 @@ it is. Linear in the text: repetitions are bounded, and elements are paired with
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import unescape
 from io import StringIO
 from itertools import pairwise
@@ -15,7 +15,7 @@ import msgspec
 from adjudge.judges.remembering import remembered
 from adjudge.scoring.text.citation_marks import leads_out
 from adjudge.scoring.text.notations import in_markdown
-from adjudge.scoring.text.scan import NOWHERE, code_spans, entry, leads_to_address
+from adjudge.scoring.text.scan import NOWHERE, code_spans, entry, leads_to_address, raw_lines
 from adjudge.scoring.text.titles import LIKELY, strength
 
 _ZERO_WIDTH = "\u200b\u2060\ufeff"
@@ -114,9 +114,9 @@ def plain(text: str) -> str:
     if "://" in text:
         text = _WITH_ADDRESS.sub(_entries_apart, text)
     if "://" in text and ("```" in text or "~~~" in text):
-        text = "".join(part if is_text else _unfenced(part) for is_text, part in _parts(text))
+        text = _joined(part if is_text else _unfenced(part) for is_text, part in _parts(text))
     if "</" in text or "<!--" in text or "<img" in text:
-        text = "".join(_Markdown(part).written if is_text else part for is_text, part in _parts(text))
+        text = _joined(_Markdown(part).written if is_text else part for is_text, part in _parts(text))
     return text
 
 
@@ -153,25 +153,29 @@ def _is_broken(text: str, found: re.Match[str]) -> bool:
     return bool(token) and "://" in token[0] and not _LABELLED.match(text, found.end())
 
 
+def _joined(parts: Iterable[str]) -> str:
+    """`"".join(parts)` that never holds all of the parts, of which a text of fences has one in eight characters."""
+    whole = StringIO(newline="")
+    whole.writelines(parts)
+    return whole.getvalue()
+
+
 def _parts(text: str) -> Iterator[tuple[bool, str]]:
-    """`text` in parts, and whether each is text rather than fenced code."""
-    code = list(code_spans(text))
-    if not code:
-        yield True, text
-        return
-    spans = iter(code)
+    """`text` in parts, and whether each is text rather than a fence of code."""
+    spans = code_spans(text)
     start, end = next(spans, NOWHERE)
-    run: list[str] = []
-    fenced = False
-    for number, line in enumerate(text.splitlines(keepends=True)):
+    begun = at = 0
+    for number, line in enumerate(raw_lines(text, keepends=True)):
         if number > end:
+            yield False, text[begun:at]
+            begun = at
             start, end = next(spans, NOWHERE)
-        inside = start <= number <= end
-        if inside != fenced:
-            yield not fenced, "".join(run)
-            run, fenced = [], inside
-        run.append(line)
-    yield not fenced, "".join(run)
+        if number == start and begun < at:
+            yield True, text[begun:at]
+            begun = at
+        at += len(line)
+    if begun < at:
+        yield (start, end) == NOWHERE, text[begun:]
 
 
 def _unfenced(code: str) -> str:

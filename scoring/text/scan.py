@@ -107,13 +107,13 @@ class Entry(NamedTuple):
     rest: str
 
 
-def raw_lines(text: str) -> Iterator[str]:
-    """The lines of `text.splitlines()`."""
+def raw_lines(text: str, keepends: bool = False) -> Iterator[str]:
+    """The lines of `text.splitlines(keepends)`, of which few are held at a time."""
     start = 0
     while start < len(text):
         found = _BREAK.search(text, start + _PIECE)
         end = found.end() if found else len(text)
-        yield from text[start:end].splitlines()
+        yield from text[start:end].splitlines(keepends)
         start = end
 
 
