@@ -12,7 +12,7 @@ import pytest
 
 from adjudge.engine.cli.main import main
 from adjudge.engine.cli.parser import parser
-from tests.libraries import COMPUTING, FILES, HEAVY
+from tests.libraries import COMPUTING, FILES, HEAVY, NETWORK
 from tests.worlds import world
 
 SHELL = {"argcomplete", "zipfile"}  # what answers a shell, and what looks up an installed package
@@ -131,3 +131,10 @@ def test_viewer_computes_no_statistics() -> None:
     code = "import sys, adjudge.engine.viewer; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not COMPUTING & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("worker", ["adjudge.fetchers.worker", "adjudge.scoring.text.worker"])
+def test_a_worker_imports_neither_network_nor_stores(worker: str) -> None:
+    code = f"import sys, {worker}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert not (NETWORK | COMPUTING | FILES) & set(done.stdout.split())

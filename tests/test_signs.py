@@ -1,21 +1,22 @@
 """Patterns that are tried at signs alone, and quick looks: they find what the patterns themselves find."""
 
 import re
+from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.scoring.text import notations
+from adjudge.scoring.text import accounted, notations
 from adjudge.scoring.text.citation_marks import may_hold_mark
 from adjudge.scoring.text.signs import found_at, replaced_at
 
 # Pieces of every notation that the patterns know, what stands between them, and whole ones.
 PIECES = (
-    "https://a.example/x", "HTTP://A.example", "http", "://", "www.", "arXiv:", "doi", "a", "Ab", "1", "12", "[1]", "#",
-    "[", "]", "[[", "]]", "][", "(", ")", "{", "}", "{{cite web | url = ", "}}", "){:.x}", "<", ">", "&lt;", "&gt;",
-    "|", "`", "`_", "[url=", "[/url]", "\\href{", "\\url{", "\\", "^", "※3", "<3>", "{4}", "[#5]", "#6", ".", "\"",
-    " ", "\n", "ı", "ſ", "é", "中",
+    "https://a.example/x", "HTTP://A.example", "http", "://", "www.", "WWW.b.cc", "arXiv:", "doi", "a", "Ab", "1",
+    "12", "[1]", "#", "[", "]", "[[", "]]", "][", "(", ")", "{", "}", "{{cite web | url = ", "}}", "){:.x}", "<", ">",
+    "&lt;", "&gt;", "|", "`", "`_", "[url=", "[/url]", "\\href{", "\\url{", "\\", "^", "※3", "<3>", "{4}", "[#5]", "#6",
+    ".", "\"", " ", "\n", "ı", "ſ", "é", "中",
 )  # fmt: skip
 WHOLE = (
     "`T <https://a.example/x>`_", "[[https://a.example/x][T]]", "[[https://a.example/x|T]]", "<https://a.example/x|T>",
@@ -26,10 +27,13 @@ WHOLE = (
 TEXTS = st.lists(st.sampled_from((*PIECES, *WHOLE)), max_size=14).map("".join)
 
 
-@pytest.mark.parametrize("name", ["_LINKED", "_WIKI", "_SIGNED"])
+SIGNED = [(notations, "_LINKED"), (notations, "_WIKI"), (notations, "_SIGNED"), (accounted, "_ADDRESS")]
+
+
+@pytest.mark.parametrize(("module", "name"), SIGNED)
 @given(text=TEXTS)
-def test_a_pattern_finds_the_same_where_its_signs_stand(name: str, text: str) -> None:
-    pattern, sign = (getattr(notations, one) for one in (name, f"{name}_SIGN"))
+def test_a_pattern_finds_the_same_where_its_signs_stand(module: ModuleType, name: str, text: str) -> None:
+    pattern, sign = (getattr(module, one) for one in (name, f"{name}_SIGN"))
     found = [one.span() for one in found_at(sign, pattern, text)]
     assert found == [one.span() for one in pattern.finditer(text)]
     assert replaced_at(sign, pattern, lambda one: "_", text) == pattern.sub("_", text)
@@ -37,8 +41,7 @@ def test_a_pattern_finds_the_same_where_its_signs_stand(name: str, text: str) ->
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_each_notation_is_found_at_its_sign(text: str) -> None:
-    names = ("_LINKED", "_WIKI", "_SIGNED")
-    pairs = [(getattr(notations, f"{name}_SIGN"), getattr(notations, name)) for name in names]
+    pairs = [(getattr(module, f"{name}_SIGN"), getattr(module, name)) for module, name in SIGNED[:3]]
     assert any([*found_at(sign, pattern, text)] for sign, pattern in pairs)
 
 

@@ -30,7 +30,6 @@ The arithmetic below needs no judge.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal
 
@@ -266,21 +265,20 @@ def kept_statements(statements: Sequence[str], kept: Sequence[int]) -> tuple[str
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A page as it was read: where the redirects ended, a digest of its text, and whether it is an echo."""
+    """A page as it was read: where the redirects ended, its text, and whether it is an echo."""
 
     final_url: str
-    digest: bytes
+    text: str
     is_echo: bool
 
     @classmethod
     def of(cls, final_url: str, text: str, report: Runs) -> "Seen":
         """What a page is to a report with these runs of words."""
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        return cls(final_url, digest, report.is_echo(text))
+        return cls(final_url, text, report.is_echo(text))
 
     def is_at(self, other: "Seen") -> bool:
         """Whether both are one page: where they ended, or by their text."""
-        return self.final_url == other.final_url or self.digest == other.digest
+        return self.final_url == other.final_url or self.text == other.text
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -457,13 +455,13 @@ class _Places:
     """Tells pages apart: those that ended at one address, or have one text, are one."""
 
     def __init__(self) -> None:
-        self._known: dict[str | bytes, int] = {}
+        self._known: dict[tuple[str, str], int] = {}
 
     def of(self, pair: Pair) -> int:
         """The number of the pair's page; that of its URL alone if it was not read."""
-        names: tuple[str | bytes, ...] = (pair.url,)
+        names = [("url", pair.url)]
         if pair.seen is not None:
-            names = (pair.seen.final_url, pair.seen.digest)
+            names = [("url", pair.seen.final_url), ("text", pair.seen.text)]
         found = next((self._known[name] for name in names if name in self._known), len(self._known))
         for name in names:
             self._known.setdefault(name, found)

@@ -443,8 +443,11 @@ def may_speak_of(page: Page, statement: str) -> bool:
     beside = passages(page.beside)
     if overlap := beside.overlap(statement):
         return overlap >= _SPEAKS or bool(beside.shared_figures(statement))
+    words = terms(statement)
+    if any(word in page.text for word in words):  # most have one as it stands, and lower case takes long
+        return False
     main = page.text.lower()
-    return not any(term in main for term in terms(statement))
+    return not any(word in main for word in words)
 
 
 async def _asked(

@@ -10,6 +10,7 @@ from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.text.citation_marks import SCHEME, clean_url, exact_url
 from adjudge.scoring.text.citations import Citations, cited, url_key
 from adjudge.scoring.text.markup import plain
+from adjudge.scoring.text.signs import found_at
 
 __all__ = [
     "LOUD",
@@ -32,6 +33,7 @@ _ADDRESS = re.compile(
     r"(?:(?!\]\()"
     r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))++"
 )
+_ADDRESS_SIGN = re.compile(r"[hHwW](?=[tTwW]{2})")
 _MAX_ADDRESSES = 20_000
 
 
@@ -129,7 +131,7 @@ def addresses(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if "://" not in text and "www." not in text.lower():  # quickly, which a search is not
         return found
-    for match in _ADDRESS.finditer(text):
+    for match in found_at(_ADDRESS_SIGN, _ADDRESS, text):
         address = match[0][: _closed(match[0])]
         before = text[max(match.start() - 3, 0) : match.start()]
         url = exact_url(address) if before.endswith(("](", "](<")) else clean_url(address)
