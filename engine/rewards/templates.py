@@ -107,8 +107,8 @@ _ROLES = {
 
 # The tokens that close a turn, spelled backwards: a search from the front is quadratic in the white space.
 CLOSING = re.compile(
-    r"\s*+(?:(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
-    r"|>soe:dees<|\[~e\[|>s_tacgnol/<|>21_LAICEPS<|\]\|nrutfodne\|\[|>ecnetnes_fo_dne<|>ecnarettu_fo_dne<)\s*+)++"
+    r"\s*+(?>(?:(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
+    r"|>soe:dees<|\[~e\[|>s_tacgnol/<|>21_LAICEPS<|\]\|nrutfodne\|\[|>ecnetnes_fo_dne<|>ecnarettu_fo_dne<)\s*+){1,1000})"
 )
 OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)\s{0,20}")
 
@@ -162,7 +162,7 @@ def role_of(mark: re.Match[str]) -> str:
 
 _CODE = re.compile(
     r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~)(?!tool_).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
-    r"|(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*+(?:\n|\Z))++"
+    r"|(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*+\n?+)++"
 )
 _OTHERS = r"(?:user|tool|ipython|observation|environment|human)"
 _ITS_OWN = r"(?:assistant|model|ai|bot|chatbot)"

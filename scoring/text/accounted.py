@@ -30,8 +30,8 @@ _EXAMPLES = 5
 # An address wherever it stands, found without what the reader of citations knows. It ends before a link's target.
 _ADDRESS = re.compile(
     rf"{SCHEME}"
-    r"(?:(?!\]\()"
-    r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-])))++"
+    r"(?:[^\s\]<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]++"
+    r"|\](?!\()|\\(?=[!#$%&*+,./=?@_~-])){1,500}"
 )
 _ADDRESS_SIGN = re.compile(r"[hHwW](?=[tTwW]{2})")
 _MAX_ADDRESSES = 20_000

@@ -24,6 +24,7 @@ from adjudge.scoring.text.scan import (
     BARE_ADDRESS,
     HEADING,
     NOWHERE,
+    WITH_PARENTHESES,
     Entry,
     Line,
     address_in,
@@ -255,12 +256,12 @@ _WORDED_POINTER = re.compile(
 _PARTED_KEYS = re.compile(r"[,;，；、] ?")
 _KEY = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")  # a label that is no number, and no word
 _KEY_POINTER = re.compile(
-    r"[(（]([^\s()（）,;，；、]{1,40}+(?:[,;，；、] ?[^\s()（）,;，；、]{1,40}+){0,20}+)[)）]"
+    r"[(（]([^\s()（）,;，；、]{1,40}+(?:[,;，；、] ?[^\s()（）,;，；、]{1,40}+){0,20})[)）]"
 )
 
 
 _LINKS = re.compile(
-    r"(?:\[[^\[\]\n]{1,1000}+\]\((?:https?://|www\.)(?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)[\s,;|·.。]{0,8}+){1,20}+",
+    rf"(?:\[[^\[\]\n]{{1,1000}}+\]\((?:https?://|www\.){WITH_PARENTHESES}\)[\s,;|·.。]{{0,8}}+){{1,20}}",
     re.IGNORECASE,
 )
 
@@ -724,7 +725,7 @@ def _row_leads(text: str) -> bool:
 
 _ADDRESSES = re.compile(
     r"(?:[-*+•][ \t]{1,8})?(?:(?:<?(?:https?://|www\.|doi:)[^\s<>]{1,8192}+>?|\[[^\[\]\n]{0,1000}+\]\([^\s()]{1,8192}+\))"
-    r"[\s,;|·]{0,8}+){1,20}+",
+    r"[\s,;|·]{0,8}+){1,20}",
     re.IGNORECASE,
 )
 

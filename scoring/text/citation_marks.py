@@ -99,7 +99,8 @@ _TOKEN = re.compile(
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
     rf"|(?P<url>{SCHEME}"
-    r"(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?=[!#$%&*+,./=?@_~-]))++))",
+    r"(?>(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]++"
+    r"|\\(?=[!#$%&*+,./=?@_~-])){1,500})))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
@@ -185,7 +186,7 @@ _AUTHOR_PAGE = re.compile(
 _AUTHOR_WORD = re.compile(r"[^\W\d_][\w'’-]{0,40}")
 _SEPARATED = re.compile(r"\s{0,3}(?:[,;，；、&]|(?<=\s)(?:and|und|et|y|和|及)(?=\s))\s{0,3}")
 _AT_END = re.compile(
-    r"[\s*_]*+(?:[(（]\d{1,3}[)）][\s*_]{0,4}+){0,20}+(?:[.,;:!?。，；：！？、)）|\n।॥؟۔،؛]|$)"
+    r"[\s*_]*+(?>(?:[(（]\d{1,3}[)）][\s*_]{0,4}+){0,20})(?:[.,;:!?。，；：！？、)）|\n।॥؟۔،؛]|$)"
 )
 _LETTER_NEXT = re.compile(r"[a-zA-Z\u00c0-\u024f\u0370-\u03ff]")
 _ENDED = re.compile(r"[.!?。！？][\"'”’)）]{0,2}$")

@@ -30,7 +30,7 @@ _CHAT = re.compile(
     r"|\[oaicite:(?P<cited>\d{1,4})\]"
     r"|<grok:render\b[^<>]{0,300}>\s{0,8}"
     r"(?:<argument name=\"citation_id\">\s{0,4}(?P<card>\d{1,4})\s{0,4}</argument>\s{0,8})?"
-    r"(?:<argument\b[^<>]{0,80}+>[^<>]{0,300}+</argument>\s{0,8}+){0,8}+</grok:render>"
+    r"(?:<argument\b[^<>]{0,80}+>[^<>]{0,300}+</argument>\s{0,8}+){0,8}</grok:render>"
     r"|\[span_\d{1,5}\]\((?:start|end)_span\)|\[cite_(?:start|end)\]"
 )
 _CHAT_PARTS = ("\ue200", "oaicite", "_span)", "[cite_", "<grok:")

@@ -16,7 +16,7 @@ __all__ = ["in_markdown"]
 # Raised numbers in other forms than a tag around numbers: brackets or links within it, LaTeX, Pandoc.
 _NUMBERS = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}"
 _RAISED = re.compile(
-    r"<sup>\s?(?P<marks>(?:\\?\[{1,2}+[^\[\]<>\n]{1,80}+\]{1,2}+(?:\([^\s()<>]{1,2000}+\))?+[\s,;]{0,3}+){1,20}+)</sup>"
+    r"<sup>\s?(?P<marks>(?:\\?\[{1,2}+[^\[\]<>\n]{1,80}+\]{1,2}+(?:\([^\s()<>]{1,2000}+\))?[\s,;]{0,3}+){1,20})</sup>"
     r"|\[<sup>\s?(?P<linked>\\?\[?\d{1,4}\\?\]?)\s?</sup>\](?=\()"
     rf"|\$\s?\{{?\}}?\^\{{\s?(?:\\text\{{)?(?P<square>\[)?(?P<latex>{_NUMBERS})\]?\s?\}}{{1,2}}\s?\$"
     rf"|(?<=[^\s^])\^(?P<bracketed>\[)?(?P<carets>{_NUMBERS})\]?\^(?!\^)"
@@ -31,7 +31,7 @@ _LINKED = re.compile(
     rf"|`(?P<three>[^`<>\n]{{1,300}}) <(?P<rst>{_LINK})>`_{{1,2}}"
     rf"|\[url=[\"']?(?P<code>{_LINK})[\"']?\](?P<four>[^\[\]\n]{{1,300}})\[/url\]"
     rf"|\\href\{{(?P<href>{_LINK})\}}\{{(?P<five>[^{{}}\n]{{1,300}})\}}|\\url\{{(?P<url>{_LINK})\}}"
-    rf"|&lt;(?P<escaped>https?://(?:(?!&[lg]t;)[^\s<>]){{1,2000}}+)&gt;"
+    rf"|&lt;(?P<escaped>https?://(?:[^\s<>&]++|&(?![lg]t;)){{1,500}})&gt;"
     # no mark behind an address, and no part of it: "https://...[1]", "https://...?a[b]=c"
     rf"|(?<![(<\"'=])(?P<doc>{_LINK}(?<![.,;:!?)]))\[(?!\^?[\w.:-]{{0,16}}[ _]?\d{{1,4}}[\],;†])(?=[^\[\]\n]*[^\W\d_])"
     r"(?P<six>[^\[\]\n]{1,300})\](?![(=&%\[\w])"
@@ -81,10 +81,10 @@ _RAISED_ENTRY = re.compile(r"^[ \t>]{0,4}([⁰¹²³⁴-⁹]{1,3})[ \t]{1,4}(?=[
 
 # Numbers in signs that stand for other things too: these are marks where each of them is the number of an entry.
 _NUMBERED = re.compile(r"[{<#^※]\d")
-_LIST = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,20}+"
+_LIST = r"\d{1,3}(?>(?:\s?[,;]\s?\d{1,3}){0,20})"
 _SIGNED = re.compile(
-    rf"(?<![\w\\^_$&/}}#])(?:(?P<brace>(?:\{{{_LIST}\}}){{1,9}}+)|<(?P<angle>{_LIST})>"
-    r"|\[\#(?P<square>\d{1,3}(?:\s?[,;]\s?\#?\d{1,3}){0,20}+)\]|\[?\#(?P<sign>\d{1,3})(?![\w\]]))"
+    rf"(?<![\w\\^_$&/}}#])(?:(?P<brace>(?:\{{{_LIST}\}}){{1,9}})|<(?P<angle>{_LIST})>"
+    r"|\[\#(?P<square>\d{1,3}(?:\s?[,;]\s?\#?\d{1,3}){0,20})\]|\[?\#(?P<sign>\d{1,3})(?![\w\]]))"
     r"|※(?P<kome>\d{1,3})|(?:(?<=[^\W\d_]{3})|(?<=[.!?,)”\"*]))\^(?P<caret>\d{1,3})(?![\w^\]])"
 )
 _SIGNED_SIGN = re.compile(r"[{<\[#^※](?=[\d#])")
@@ -92,7 +92,7 @@ _LINK_LINE = re.compile(r"^\[{1,2}(\d{1,3})\]{1,2}\((https?://[^\s()<>]{1,2000})
 _BARE_MARK = re.compile(r"\[(\d{1,3})\](?!\]?\()")
 _SQUARE = str.maketrans("{}", "[]")
 _ENTRY = re.compile(
-    r"^[ \t>*+-]{0,8}+(?:\*\*)?+(?:(?P<sign>\[?#)|[{<\[(^※]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
+    r"^[ \t>*+-]{0,8}+(?:(?P<sign>\[?#)|[{<\[(^※]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
     re.MULTILINE,
 )
 

@@ -76,9 +76,9 @@ _ENTRY = re.compile(
 )
 _BULLET = re.compile(r"\s{0,12}[-*+•][ \t]{1,8}(?P<rest>.*)")
 _NUMBERED_LINK = re.compile(r"\[(?:\\?\[)?\^?\d{1,4}(?:\\?\])?\]\(<?$")
-_LABEL_LINK = re.compile(
-    r"\[(?:\\?\[)?\^?(\d{1,4})\^?(?:\\?\])?\]\(<?(?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)[\s,;]{0,4}+"
-)
+# An address in the parentheses of a link, which may hold some of its own.
+WITH_PARENTHESES = r"(?>(?:[^\s()]{1,8192}+|\([^\s()]{0,300}+\)){1,50})"
+_LABEL_LINK = re.compile(rf"\[(?:\\?\[)?\^?(\d{{1,4}})\^?(?:\\?\])?\]\(<?{WITH_PARENTHESES}\)[\s,;]{{0,4}}+")
 _MAX_KEY, _MAX_KEYS = 80, 6
 _KEY_START = re.compile(r"\s{0,12}(?:[-*+•][ \t]{1,8}|\|)?[ \t]{0,4}")
 _KEY_END = re.compile(

@@ -13,8 +13,8 @@ import re2
 __all__ = ["Screen"]
 
 # What stands around a match, with groups to the depth of two.
-_PART = r"[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)++\]"
-_AROUND = re.compile(rf"\(\?<?[=!](?:{_PART}|\((?:{_PART}|\((?:{_PART})*+\))*+\))*+\)")
+_PART = r"[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]"
+_AROUND = re.compile(rf"\(\?<?[=!](?>(?:{_PART}|\((?>(?:{_PART}|\((?>(?:{_PART})*)\))*)\))*)\)")
 _WIDER = {
     r"\w": r"[\pL\pM\pN_]",
     r"\s": r"[\s\pZ\x0b\x1c-\x1f\x85]",

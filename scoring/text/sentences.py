@@ -3,6 +3,7 @@
 import re
 
 from adjudge.scoring.text.citation_marks import Labels, Mark, may_hold_mark, pieces
+from adjudge.scoring.text.scan import WITH_PARENTHESES
 from adjudge.scoring.text.titles import LIKELY, strength
 
 MAX_FACT = 1_000
@@ -18,7 +19,7 @@ _SPACES_ALIKE = "\xa0\u2009\u202f"
 _SLOT = re.compile(f"[{_MARK}{_LINK}]")
 # Tags around marks and nothing else.
 _RAISED_SLOTS = re.compile(
-    rf"<(?:sup|small|span)>((?:[\s,;\[\]()]{{0,3}}+[{_MARK}{_LINK}]){{1,20}}+[\s\]\[)]{{0,3}}+)</(?:sup|small|span)>"
+    rf"<(?:sup|small|span)>((?:[\s,;\[\]()]{{0,3}}+[{_MARK}{_LINK}]){{1,20}}[\s\]\[)]{{0,3}}+)</(?:sup|small|span)>"
 )
 _WIDE_END = frozenset("。！？।")
 _ABBREVIATION = re.compile(
@@ -278,8 +279,8 @@ _ADDRESS_NAMES = frozenset(
 _RESOURCE_NAMES = frozenset(["resource", "resources", "资源", "資源"])
 # Links and addresses alone; what else stands behind "Resources:" are means rather than sources.
 _ONLY_LINKS = re.compile(
-    r"[\s*_]{0,8}+(?:(?:\[[^\[\]\n]{1,1000}+\]\((?:[^\s()]|\([^\s()]{0,300}+\)){1,8192}+\)"
-    r"|<?https?://[^\s<>]{1,8192}+>?)[\s,;*_.]{0,8}+){1,20}+",
+    rf"[\s*_]{{0,8}}+(?:(?:\[[^\[\]\n]{{1,1000}}+\]\({WITH_PARENTHESES}\)"
+    r"|<?https?://[^\s<>]{1,8192}+>?)[\s,;*_.]{0,8}+){1,20}",
     re.IGNORECASE,
 )
 _NO_SOURCES = ("note", "notas", "endnote", "footnote", "примечан", "注", "註")

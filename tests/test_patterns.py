@@ -1,0 +1,97 @@
+"""Every pattern means the same under every Python that is supported, and is found where a module keeps it.
+
+Before 3.11.5, a possessive repetition of a group ends too late where its body begins to match and then fails: the
+position is not set back (CPython issues 100061 and 106052). Debian 12 has such a Python. `(?>(?:...){0,20})` says the
+same as `(?:...){0,20}+`, and is right everywhere.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import dropwhile
+from pathlib import Path
+from re import _constants as codes
+from re import _parser as parser
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("engine", "judges", "fetchers", "scoring", "prompts")
+SINGLE = (codes.LITERAL, codes.NOT_LITERAL, codes.IN, codes.ANY)
+REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+
+
+def fails_at_once(body: Any) -> bool:
+    """Whether a `body` that does not match has left no position behind: all but its first items match anything."""
+    later = list(dropwhile(lambda item: item[0] in SINGLE, body))
+    if len(later) == len(body) and later:
+        (code, value), *later = later
+        if code is codes.BRANCH:
+            if not all(map(fails_at_once, value[1])):
+                return False
+        elif code not in REPEATS or not is_single(value[2]):
+            return False
+    return all(code in REPEATS and value[0] == 0 and is_single(value[2]) for code, value in later)
+
+
+def is_single(body: Any) -> bool:
+    """Whether `body` is one character."""
+    return len(body) == 1 and body[0][0] in SINGLE
+
+
+def late_repetitions(pattern: Any) -> Iterator[str]:
+    """The possessive repetitions in `pattern` whose bodies may fail late."""
+    for code, value in pattern:
+        if code is codes.POSSESSIVE_REPEAT and not fails_at_once(value[2]):
+            yield str(value[2])
+        if code in REPEATS:
+            yield from late_repetitions(value[2])
+        elif code is codes.SUBPATTERN:
+            yield from late_repetitions(value[-1])
+        elif code is codes.ATOMIC_GROUP:
+            yield from late_repetitions(value)
+        elif code in (codes.ASSERT, codes.ASSERT_NOT):
+            yield from late_repetitions(value[1])
+        elif code is codes.BRANCH:
+            for branch in value[1]:
+                yield from late_repetitions(branch)
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """The patterns of every module that can be imported here, with the module's name and theirs."""
+    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        name = ".".join(("adjudge", *path.relative_to(ROOT).with_suffix("").parts))
+        if name.endswith("__main__"):
+            continue
+        try:
+            module = import_module(name.removesuffix(".__init__"))
+        except ImportError:  # an extra that is not installed
+            continue
+        for key, value in vars(module).items():
+            for one in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(one, re.Pattern):
+                    yield f"{name}.{key}", one
+
+
+def late(pattern: re.Pattern[Any]) -> list[str]:
+    return [*late_repetitions(parser.parse(pattern.pattern, pattern.flags & ~codes.SRE_FLAG_UNICODE))]
+
+
+@pytest.mark.filterwarnings("ignore")  # of libraries that some modules import
+def test_no_pattern_repeats_possessively_what_fails_late() -> None:
+    found = dict(patterns())
+    assert len(found) > 300
+    assert {name: bodies for name, pattern in found.items() if (bodies := late(pattern))} == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_late"),
+    [
+        (r"(?:ab?c)++", True), (r"(?:.(?!D))++", True), (r"(?:, ?\w{1,9}+){0,20}+", True), (r"((?:x[yz]{2})*+)", True),
+        (r"(?:[^\"]++|\"\")*+", False), (r"(?:(?: {4}|\t)[^\n]*+\n?+)++", False), (r"[abc]{0,20}+", False),
+        (r"(?>(?:ab?c)+)", False), (r"(?:ab?c)+", False), (r"(?:ab)*+", False),
+    ],
+)  # fmt: skip
+def test_late_repetitions_are_told(pattern: str, is_late: bool) -> None:
+    assert bool(late(re.compile(pattern))) is is_late
