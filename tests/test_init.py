@@ -231,6 +231,27 @@ def test_folders_of_people_are_read(tmp_path: Path, name: str) -> None:
     assert {path: (place / path).read_text() for path in files} == files
 
 
+def test_questions_in_the_fields_above_reports_are_asked(tmp_path: Path) -> None:
+    for system, task, fields in (
+        ("alpha", "bridge", "title: The bridge\nquestion: How long is the bridge?"),
+        ("beta", "bridge", "prompt: Another wording"),  # the first that is found
+        ("alpha", "mill", "query: >\n  What does the mill\n  grind?"),
+        ("beta", "mill", "title: [unclosed"),
+        ("alpha", "none", "title: Nothing is asked"),
+    ):
+        file = tmp_path / system / f"{task}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"---\n{fields}\n---\n# Report\n\nIt is 312 metres long.\n")
+    found = found_in(tmp_path)
+    asked = {task.id: task.prompt for task in found.made}
+    assert asked == {
+        "bridge": "How long is the bridge?",
+        "mill": "What does the mill grind?",
+        "none": "none",
+    }
+    assert found.unasked == 1
+
+
 def test_questions_in_documents_are_asked(tmp_path: Path) -> None:
     put(tmp_path, {"q1/prompt.txt": KITE, "q1/wren.md": TEXT, "prompts/boat.md": BOAT, "robin/boat.md": TEXT})
     found = found_in(tmp_path)

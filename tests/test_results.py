@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -581,6 +582,19 @@ def test_import_keeps_what_is_in_the_way(tmp_path: Path, own: Path) -> None:
     file = written(tmp_path / "one.jsonl", [race_row(1, 0.5)])
     with pytest.raises(UsageError, match=r"out: .* is not empty; pass a new folder"):
         import_results(file, DRB, own)
+
+
+def test_import_says_what_a_killed_one_left(tmp_path: Path) -> None:
+    file = written(tmp_path / "one.jsonl", [race_row(1, 0.5)])
+    code = (
+        "import os, sys; from adjudge.engine.commands import import_results as it;"
+        "it._store = lambda *all: os.kill(os.getpid(), 9); it.import_results(*sys.argv[1:])"
+    )
+    words = (str(file), DRB, str(tmp_path / "run"))
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    with pytest.raises(UsageError, match=r"run holds half an import, .* remove it, or pass a new folder"):
+        import_results(*words)
 
 
 def test_import_and_export_through_the_command_line(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def import_results(
     """
     target = Path(out)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
-        raise UsageError(f"out: {target} is not empty; pass a new folder")
+        raise UsageError(f"out: {target} {_why_not(target)}")
     read = READERS.get(benchmark)
     if read is None:
         raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
@@ -108,6 +108,14 @@ def import_results(
         rejected=tuple(results.rejected),
         leaderboard=board,
     )
+
+
+def _why_not(target: Path) -> str:
+    """What is in the way of a new run in `target`, and what to do."""
+    left = {TASKS, REPORTS, ROWS, PAGES, "store"}
+    if target.is_dir() and left >= {one.name for one in target.iterdir()} >= {TASKS, ROWS}:
+        return "holds half an import, whose process was killed; remove it, or pass a new folder"
+    return "is not empty; pass a new folder"
 
 
 def _write(results: Results, record: RunRecord, out: Path) -> Leaderboard:

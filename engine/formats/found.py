@@ -53,6 +53,7 @@ _NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
 _LONG = 200  # characters: a text of so many is no name
 _NAMED = 40  # characters of a column's name in a message
 _YAML_BYTES = 2_000_000
+_FRONT = re.compile(r"---[ \t]*\r?\n(.{1,20000}?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 # The one that keeps most of a report first.
 _FORMS = (".md", ".markdown", ".docx", ".html", ".htm", ".pdf", ".txt")
 _DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
@@ -386,13 +387,30 @@ def _tasks_of(files: list[InputFile], asking: Iterable[InputFile]) -> tuple[tupl
         with suppress(*UNREADABLE):
             task = next(file.folders) if _ASKING.fullmatch(file.stem) else file.stem
             questions[task] = read_report(file)
-    for name in _names([file for file in unpacked if file.suffix in DOCUMENTS], questions):
+    documents = [file for file in unpacked if file.suffix in DOCUMENTS]
+    for name in _names(documents, questions):
         questions.setdefault(name, "")
+    for file in documents:
+        if questions.get(task := place_of(file, questions)[0]) == "":
+            questions[task] = _asked_above(file)
     made = tuple(
         Task(id=task, prompt=question or task, language=language_of(question or task))
         for task, question in questions.items()
     )
     return made, sum(not question for question in questions.values())
+
+
+def _asked_above(file: InputFile) -> str:
+    """The question in the fields above a report in Markdown; "" if there is none."""
+    if file.suffix not in (".md", ".markdown", ".txt"):
+        return ""
+    with suppress(*UNREADABLE, RecursionError, yaml.YAMLError):
+        fields = _FRONT.match(read_report(file))
+        row = yaml.safe_load(fields[1]) if fields else None
+        if isinstance(row, dict):
+            texts = {name: value for name, value in row.items() if isinstance(value, str)}
+            return question_in(msgspec.json.decode(msgspec.json.encode(texts), type=Raws))[1].strip()
+    return ""
 
 
 def _asked_in(file: InputFile) -> Iterator[tuple[str, str]]:
