@@ -6,7 +6,7 @@ same as `(?:...){0,20}+`, and is right everywhere.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from itertools import dropwhile
 from pathlib import Path
@@ -69,9 +69,18 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
         except ImportError:  # an extra that is not installed
             continue
         for key, value in vars(module).items():
-            for one in value if isinstance(value, tuple | list) else (value,):
-                if isinstance(one, re.Pattern):
-                    yield f"{name}.{key}", one
+            yield from ((f"{name}.{key}.{number}", one) for number, one in enumerate(patterns_in(value)))
+
+
+def patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
+    """The patterns that a module's value is or holds."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from patterns_in(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from patterns_in(one)
 
 
 def late(pattern: re.Pattern[Any]) -> list[str]:
