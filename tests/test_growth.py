@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from adjudge.scoring.text import citations
+from adjudge.scoring.text.accounted import addresses
 from adjudge.scoring.text.citations import MAX_FACTS, MAX_MARKS, MAX_REFERENCES, parse
 from benchmarks.growth import AIM_TIMES, memory
 from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
@@ -157,3 +158,10 @@ def test_a_long_address_takes_little_memory(name: str, fragment: str) -> None:
 def test_many_fences_take_little_memory(name: str) -> None:
     text = hostile(("```\n",), 200_000, listed=True)
     assert memory(READERS[f"scoring.text.{name}"], text) < AIM_TIMES
+
+
+def test_an_address_is_read_whole_however_often_it_is_escaped() -> None:
+    text = "https://a.example/" + "\\_" * 3_000 + "y"
+    whole = "https://a.example/" + "_" * 3_000 + "y"
+    assert [*addresses(text).values()] == [whole]
+    assert [one.url for one in parse.__wrapped__(f"It grew ({text}).").triplets] == [whole]

@@ -139,8 +139,10 @@ def prompt_in(asked: Conversation) -> str:
 
 def unclosed(text: str) -> str:
     """`text` without the tokens that close a turn."""
-    closing = CLOSING.match(text[::-1])
-    return text if closing is None else text[: len(text) - closing.end()]
+    backwards, end = text[::-1], 0
+    while closing := CLOSING.match(backwards, end):
+        end = closing.end()
+    return text[: len(text) - end]
 
 
 def _end_of_brackets(text: str, at: int) -> int:

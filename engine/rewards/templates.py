@@ -105,10 +105,10 @@ _ROLES = {
     "tool_response": "tool",
 }
 
-# The tokens that close a turn, spelled backwards: a search from the front is quadratic in the white space.
+# A token that closes a turn, spelled backwards: a search from the front is quadratic in the white space.
 CLOSING = re.compile(
-    r"\s*+(?>(?:(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
-    r"|>soe:dees<|\[~e\[|>s_tacgnol/<|>21_LAICEPS<|\]\|nrutfodne\|\[|>ecnetnes_fo_dne<|>ecnarettu_fo_dne<)\s*+){1,1000})"
+    r"\s*+(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
+    r"|>soe:dees<|\[~e\[|>s_tacgnol/<|>21_LAICEPS<|\]\|nrutfodne\|\[|>ecnetnes_fo_dne<|>ecnarettu_fo_dne<)\s*+"
 )
 OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)\s{0,20}")
 

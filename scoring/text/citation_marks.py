@@ -62,6 +62,10 @@ MAX_PIECE = 20_000
 _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
 SCHEME = r"(?:[hH][tT][tT][pP][sS]?://|[wW](?<![\w/.@-].)[wW][wW]\.(?=[\w-]{1,63}\.[^\W\d]))"
 """What an address in a text begins with; in both cases, for speed."""
+ADDRESS_END = (
+    r"(?:[\s<>\"`|^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?![!#$%&*+,./=?@_~-])|\Z)"
+)
+"""What an address in a text ends before."""
 _TARGET = re.compile(
     r"<?(?:(?!(?:doi|arxiv|mailto|tel|sms):)[a-z][a-z0-9+.-]{1,20}:(?=[^\s<>])|www\."
     r"|//(?=[\w-]{1,63}\.[\w-])|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))",
@@ -98,9 +102,7 @@ _TOKEN = re.compile(
     r"[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒⁻][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
-    rf"|(?P<url>{SCHEME}"
-    r"(?>(?:[^\s<>\"`|\\^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]++"
-    r"|\\(?=[!#$%&*+,./=?@_~-])){1,500})))",
+    rf"|(?P<url>{SCHEME}(?!{ADDRESS_END}).+?(?={ADDRESS_END})))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.

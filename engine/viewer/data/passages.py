@@ -18,7 +18,7 @@ _LIKE = 0.5  # share of words in common from which a sentence counts as a reword
 _MAX_COMPARED = 2_000_000  # statements with sentences
 _AT_MOST = 3  # sentences of a window
 _FIGURE = 1.5  # weight of a figure of the statement, in words that occur in one sentence only
-_SENTENCE = re.compile(r"[^\n.!?。！？；]++(?>(?:[.!?](?!\s|$)[^\n.!?。！？；]*+){0,1000})[.!?。！？；]*+")
+_SENTENCE = re.compile(r"[^\n.!?。！？；].*?(?=[\n。！？；]|[.!?](?:\s|$)|\Z)[.!?。！？；]*+")
 
 
 class Span(msgspec.Struct, frozen=True, order=True):
