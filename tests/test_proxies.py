@@ -44,7 +44,11 @@ async def proxy(port: int) -> AsyncIterator[tuple[int, list[str]]]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         lines.extend(head.decode().splitlines())
-        there, back = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:  # left alone, it would be logged whenever the garbage is collected
+            writer.close()
+            return
         if head.startswith(b"CONNECT"):
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
