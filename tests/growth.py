@@ -178,6 +178,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.scan.address_in": scan.address_in,
     "scoring.text.scan.code_spans": lambda text: _all(scan.code_spans(text)),
     "scoring.text.scan.entry": scan.entry,
+    "scoring.text.scan.front_lines": scan.front_lines,
     "scoring.text.scan.keyed": lambda text: _all(scan.keyed(text)),
     "scoring.text.scan.numbered_links": scan.numbered_links,
     "scoring.text.scan.raw_lines": lambda text: _all(scan.raw_lines(text)),

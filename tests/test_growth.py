@@ -1,10 +1,7 @@
 """Whatever reads untrusted text takes steps that grow no faster than the text, whatever the text is made of."""
 
-import re
 import sys
 from collections.abc import Callable
-from re import _constants as codes
-from re import _parser as parser
 from types import FrameType
 from typing import Any
 
@@ -16,7 +13,7 @@ from adjudge.scoring.text import citations
 from adjudge.scoring.text.accounted import addresses
 from adjudge.scoring.text.citations import MAX_FACTS, MAX_MARKS, MAX_REFERENCES, parse
 from benchmarks.growth import AIM_TIMES, memory
-from tests.growth import GRAMMAR, MODULES, READERS, hostile, public_readers
+from tests.growth import GRAMMAR, READERS, hostile, public_readers
 from tests.nightly import quick_or_whole
 
 UNIT = 1_500  # characters; from twice as many on, no reader takes a text whole that it would otherwise cut up
@@ -65,46 +62,6 @@ def test_steps_grow_no_faster_than_the_text(name: str, fragments: tuple[str, ...
     counts = [steps(work, text) for text in texts]
     rate = max(counts[1] / 2, counts[2] / 4)
     assert counts[3] <= 8 * rate * NOISE + SLACK, (fragments, counts)
-
-
-def repeats(pattern: Any, inside: bool = False) -> list[str]:
-    """What `pattern` repeats often inside of a repetition, unless atomic: the ways to match it may multiply."""
-    found = []
-    for code, value in pattern:
-        if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            _, most, body = value
-            if inside and most >= 20:
-                found.append(str(body))
-            found += repeats(body, inside or most > 5)
-        elif code is codes.SUBPATTERN:
-            found += repeats(value[-1], inside)
-        elif code is codes.BRANCH:
-            for branch in value[1]:
-                found += repeats(branch, inside)
-        elif code in (codes.ASSERT, codes.ASSERT_NOT):
-            found += repeats(value[1], inside)
-    return found
-
-
-def test_no_pattern_repeats_a_long_repetition() -> None:
-    """Where the repetition inside cannot end in two places, the pattern is named here."""
-    one_way = {
-        "_EXAMPLE",  # a line begins behind the end of a line, which it does not hold
-        "_END",  # a mark and full stops: each repetition begins with the mark
-        "_CLOSING",  # each repetition begins with the last character of a token
-        "_HOST",  # a label begins behind a dot, which it does not hold
-        "_TARGET",  # likewise
-        "_NAME",  # a word begins with a capital behind a space
-        "_SENTENCE",  # a sentence's full stop is in neither repetition
-    }
-    found = {
-        name
-        for module in MODULES
-        for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
-        and repeats(parser.parse(value.pattern, value.flags & ~codes.SRE_FLAG_UNICODE))
-    }
-    assert found <= one_way
 
 
 @pytest.mark.timeout(60)

@@ -238,6 +238,7 @@ def test_questions_in_the_fields_above_reports_are_asked(tmp_path: Path) -> None
         ("alpha", "mill", "query: >\n  What does the mill\n  grind?"),
         ("beta", "mill", "title: [unclosed"),
         ("alpha", "none", "title: Nothing is asked"),
+        ("alpha", "odd", f"a: &a {'[' * 900}\nyear: {'9' * 9_000}\nquestion: [What?]"),
     ):
         file = tmp_path / system / f"{task}.md"
         file.parent.mkdir(exist_ok=True)
@@ -248,8 +249,15 @@ def test_questions_in_the_fields_above_reports_are_asked(tmp_path: Path) -> None
         "bridge": "How long is the bridge?",
         "mill": "What does the mill grind?",
         "none": "none",
+        "odd": "odd",
     }
-    assert found.unasked == 1
+    assert found.unasked == 2
+
+
+def test_half_an_import_is_passed_over(tmp_path: Path) -> None:
+    row = lines({"id": "1", "prompt": "Why?"})
+    put(tmp_path, {"alpha/t.md": TEXT, "killed/recorded.jsonl": row, "killed/tasks.jsonl": row})
+    assert [task.id for task in found_in(tmp_path).made] == ["t"]
 
 
 def test_questions_in_documents_are_asked(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every pattern means the same under every Python that is supported, and is found where a module keeps it.
+"""The patterns that modules keep take linear time, and mean the same under every Python that is supported.
 
 Before 3.11.5, a possessive repetition of a group ends too late where its body begins to match and then fails: the
 position is not set back (CPython issues 100061 and 106052). Debian 12 has such a Python. `(?>(?:...){0,20})` says the
@@ -15,6 +15,8 @@ from re import _parser as parser
 from typing import Any
 
 import pytest
+
+from tests.growth import MODULES
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("engine", "judges", "fetchers", "scoring", "prompts")
@@ -56,6 +58,9 @@ def late_repetitions(pattern: Any) -> Iterator[str]:
         elif code is codes.BRANCH:
             for branch in value[1]:
                 yield from late_repetitions(branch)
+        elif code is codes.GROUPREF_EXISTS:
+            for branch in filter(None, value[1:]):
+                yield from late_repetitions(branch)
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
@@ -84,6 +89,7 @@ def patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
 
 
 def late(pattern: re.Pattern[Any]) -> list[str]:
+    """The bodies of its possessive repetitions that may fail late."""
     return [*late_repetitions(parser.parse(pattern.pattern, pattern.flags & ~codes.SRE_FLAG_UNICODE))]
 
 
@@ -104,3 +110,43 @@ def test_no_pattern_repeats_possessively_what_fails_late() -> None:
 )  # fmt: skip
 def test_late_repetitions_are_told(pattern: str, is_late: bool) -> None:
     assert bool(late(re.compile(pattern))) is is_late
+
+
+def repeats(pattern: Any, inside: bool = False) -> list[str]:
+    """What `pattern` repeats often inside of a repetition, unless atomic: the ways to match it may multiply."""
+    found = []
+    for code, value in pattern:
+        if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            _, most, body = value
+            if inside and most >= 20:
+                found.append(str(body))
+            found += repeats(body, inside or most > 5)
+        elif code is codes.SUBPATTERN:
+            found += repeats(value[-1], inside)
+        elif code is codes.BRANCH:
+            for branch in value[1]:
+                found += repeats(branch, inside)
+        elif code in (codes.ASSERT, codes.ASSERT_NOT):
+            found += repeats(value[1], inside)
+    return found
+
+
+def test_no_pattern_repeats_a_long_repetition() -> None:
+    """Where the repetition inside cannot end in two places, the pattern is named here."""
+    one_way = {
+        "_EXAMPLE",  # a line begins behind the end of a line, which it does not hold
+        "_END",  # a mark and full stops: each repetition begins with the mark
+        "_CLOSING",  # each repetition begins with the last character of a token
+        "_HOST",  # a label begins behind a dot, which it does not hold
+        "_TARGET",  # likewise
+        "_NAME",  # a word begins with a capital behind a space
+        "_SENTENCE",  # a sentence's full stop is in neither repetition
+    }
+    found = {
+        name
+        for module in MODULES
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+        and repeats(parser.parse(value.pattern, value.flags & ~codes.SRE_FLAG_UNICODE))
+    }
+    assert found <= one_way

@@ -11,7 +11,7 @@ import pyarrow as pa
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.notices import unfinished
 from adjudge.engine.cli.output import out, print_result
-from adjudge.engine.commands.import_results import ROWS, RecordedRow
+from adjudge.engine.commands.import_results import RecordedRow
 from adjudge.engine.commands.judge_data import write_judge_data
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError, unwritable
@@ -24,7 +24,7 @@ from adjudge.engine.exports.trackers import write_mlflow, write_wandb
 from adjudge.engine.formats import deepresearchgym, dr3, livedrbench
 from adjudge.engine.formats.dataset import load_tasks
 from adjudge.engine.formats.deepresearch_bench import write_fact, write_race
-from adjudge.engine.formats.recorded import Identity, RunToWrite
+from adjudge.engine.formats.recorded import ROWS, Identity, RunToWrite
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.run import Run

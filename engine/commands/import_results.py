@@ -27,7 +27,7 @@ from adjudge.engine.formats.folders import (
     READERS,
     read_results,
 )
-from adjudge.engine.formats.recorded import Identity, Results
+from adjudge.engine.formats.recorded import ROWS, Identity, Results
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord, TaskRecord
@@ -44,7 +44,7 @@ from adjudge.judges.plural import plural
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.scorecard import Bounds, Metric, Scorecard, explained
 
-TASKS, REPORTS, ROWS, PAGES = "tasks.jsonl", "reports.jsonl", "recorded.jsonl", "pages"
+TASKS, REPORTS, PAGES = "tasks.jsonl", "reports.jsonl", "pages"
 _UNKNOWN = "an unknown judge"
 
 
@@ -113,7 +113,7 @@ def import_results(
 def _why_not(target: Path) -> str:
     """What is in the way of a new run in `target`, and what to do."""
     left = {TASKS, REPORTS, ROWS, PAGES, "store"}
-    if target.is_dir() and left >= {one.name for one in target.iterdir()} >= {TASKS, ROWS}:
+    if target.is_dir() and left >= {one.name for one in target.iterdir()} >= {ROWS}:
         return "holds half an import, whose process was killed; remove it, or pass a new folder"
     return "is not empty; pass a new folder"
 
@@ -196,7 +196,8 @@ def _write_input(results: Results, out: Path) -> None:
     """Write the tasks, the reports where the results hold them, the rows as they were, and the pages."""
     rows = [RecordedRow(one.identity, one.row) for one in results.found]
     reports = [report for report in results.reports if report.text]
-    for name, each in ((TASKS, results.tasks.values()), (REPORTS, reports), (ROWS, rows)):
+    # The rows first: they tell half an import from a folder of somebody's.
+    for name, each in ((ROWS, rows), (TASKS, results.tasks.values()), (REPORTS, reports)):
         encoder = msgspec.json.Encoder()
         write_whole(out / name, b"".join(encoder.encode(one) + b"\n" for one in each))
     if results.pages:

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -34,12 +35,14 @@ from adjudge.engine.formats.input_files import (
     matched,
 )
 from adjudge.engine.formats.own import language_of
+from adjudge.engine.formats.recorded import ROWS
 from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.report_documents import read_report
 from adjudge.engine.formats.usual_names import TASKS_COLUMNS, is_usual
 from adjudge.judges.plural import listed
 from adjudge.scoring.contract.case import Task
+from adjudge.scoring.text.scan import front_lines, raw_lines
 
 __all__ = ["OWN", "FoundFolder", "found_in"]
 
@@ -49,11 +52,11 @@ _ABOUT = re.compile(
 )
 _ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
 _NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
-_NOT_IN = ("run.json", "pyvenv.cfg")  # what a folder of something else holds
+_NOT_IN = ("run.json", ROWS, "pyvenv.cfg")  # what a folder of something else holds: a run, or half an import
 _LONG = 200  # characters: a text of so many is no name
 _NAMED = 40  # characters of a column's name in a message
 _YAML_BYTES = 2_000_000
-_FRONT = re.compile(r"---[ \t]*\r?\n(.{1,20000}?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+_FIELDS_CHARS = 20_000  # above a report
 # The one that keeps most of a report first.
 _FORMS = (".md", ".markdown", ".docx", ".html", ".htm", ".pdf", ".txt")
 _DEPTH, _FOLDERS = 3, 200  # where data sets are looked for
@@ -404,12 +407,16 @@ def _asked_above(file: InputFile) -> str:
     """The question in the fields above a report in Markdown; "" if there is none."""
     if file.suffix not in (".md", ".markdown", ".txt"):
         return ""
-    with suppress(*UNREADABLE, RecursionError, yaml.YAMLError):
-        fields = _FRONT.match(read_report(file))
-        row = yaml.safe_load(fields[1]) if fields else None
-        if isinstance(row, dict):
-            texts = {name: value for name, value in row.items() if isinstance(value, str)}
-            return question_in(msgspec.json.decode(msgspec.json.encode(texts), type=Raws))[1].strip()
+    with suppress(*UNREADABLE, yaml.YAMLError):
+        text = read_report(file)
+        fields = "\n".join(islice(raw_lines(text), 1, max(front_lines(text) - 1, 1)))
+        # Composed alone, so that aliases, dates and long numbers cost nothing.
+        found = yaml.compose(fields[:_FIELDS_CHARS], Loader=yaml.SafeLoader)
+        pairs = found.value if isinstance(found, yaml.MappingNode) else []
+        texts = {name.value: value.value for name, value in pairs if isinstance(value, yaml.ScalarNode)}
+        return question_in({name: msgspec.Raw(msgspec.json.encode(text)) for name, text in texts.items()})[
+            1
+        ].strip()
     return ""
 
 

@@ -20,6 +20,8 @@ from adjudge.scoring.contract.scorecard import Evidence, Missing, Partial, Score
 Identity = tuple[str, str, str, int]
 """Protocol, system, task and sample: what a row of results is about."""
 
+ROWS = "recorded.jsonl"
+"""The file of an imported run that has the original rows."""
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 

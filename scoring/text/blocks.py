@@ -104,9 +104,7 @@ def report_lines(text: str) -> ReportLines:
 
 
 _MAX_KEPT = 16_000
-_KEPT_LENGTH = (
-    16  # characters a line, on average, from which lines are kept: a kept line costs about 200 bytes
-)
+_KEPT_LENGTH = 16  # characters a line, on average: a kept line costs about 200 bytes
 _REFERENCE = 1
 _NAMED_KINDS = {"reference": _REFERENCE, "source": 2}
 

@@ -31,7 +31,7 @@ _LINKED = re.compile(
     rf"|`(?P<three>[^`<>\n]{{1,300}}) <(?P<rst>{_LINK})>`_{{1,2}}"
     rf"|\[url=[\"']?(?P<code>{_LINK})[\"']?\](?P<four>[^\[\]\n]{{1,300}})\[/url\]"
     rf"|\\href\{{(?P<href>{_LINK})\}}\{{(?P<five>[^{{}}\n]{{1,300}})\}}|\\url\{{(?P<url>{_LINK})\}}"
-    rf"|&lt;(?P<escaped>https?://(?:[^\s<>&]++|&(?![lg]t;)){{1,500}})&gt;"
+    rf"|&lt;(?P<escaped>https?://(?>(?:(?!&[lg]t;)[^\s<>]){{1,2000}}))&gt;"
     # no mark behind an address, and no part of it: "https://...[1]", "https://...?a[b]=c"
     rf"|(?<![(<\"'=])(?P<doc>{_LINK}(?<![.,;:!?)]))\[(?!\^?[\w.:-]{{0,16}}[ _]?\d{{1,4}}[\],;†])(?=[^\[\]\n]*[^\W\d_])"
     r"(?P<six>[^\[\]\n]{1,300})\](?![(=&%\[\w])"
@@ -44,7 +44,8 @@ _LINKED_SIGN = re.compile(
     r"|(?<=\){))"
 )
 _LINKED_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
-_WORDS_BEHIND = re.compile(r"\[(?<=[^\s\[\]()]\[)(?=[^\]\n]{0,300}[a-z])", re.IGNORECASE)
+_BEHIND = re.compile(r"\[(?<=[^\s\[\]()]\[)")
+_WORDS = re.compile(r"[^\]\n]{0,300}[a-z]", re.IGNORECASE)
 _NO_ADDRESS = re.compile(r"[\s\[\]()]")
 
 _LATEX = re.compile(
@@ -92,7 +93,7 @@ _LINK_LINE = re.compile(r"^\[{1,2}(\d{1,3})\]{1,2}\((https?://[^\s()<>]{1,2000})
 _BARE_MARK = re.compile(r"\[(\d{1,3})\](?!\]?\()")
 _SQUARE = str.maketrans("{}", "[]")
 _ENTRY = re.compile(
-    r"^[ \t>*+-]{0,8}+(?:(?P<sign>\[?#)|[{<\[(^※]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
+    r"^[ \t>*+-]{0,8}+(?:\*\*)?+(?:(?P<sign>\[?#)|[{<\[(^※]{0,2})(?P<number>\d{1,3})(?!\d)[^\n]{0,400}?://",
     re.MULTILINE,
 )
 
@@ -157,9 +158,11 @@ def in_markdown(text: str) -> str:
 
 def _has_titled_address(text: str) -> bool:
     """Whether words in brackets stand right behind an address, as AsciiDoc writes a link."""
-    for found in _WORDS_BEHIND.finditer(text):
+    for found in _BEHIND.finditer(text):  # the address first: a text of brackets has none
         address = text.rfind("://", max(found.start() - _LONGEST - 3, 0), found.start() - 1)
-        if address >= 0 and not _NO_ADDRESS.search(text, address + 3, found.start()):
+        if address < 0 or _NO_ADDRESS.search(text, address + 3, found.start()):
+            continue
+        if _WORDS.match(text, found.end()):
             return True
     return False
 

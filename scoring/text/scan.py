@@ -189,7 +189,7 @@ def scan(text: str) -> Iterator[Line]:
 
     Fields in front of the report state nothing; those with an address name a source.
     """
-    front = _front_lines(text)
+    front = front_lines(text)
     code = code_spans(text)
     start, end = next(code, NOWHERE)
     for number, raw in enumerate(raw_lines(text)):
@@ -201,7 +201,7 @@ def scan(text: str) -> Iterator[Line]:
             yield Line("code", raw, raw) if start <= number <= end else _line(raw)
 
 
-def _front_lines(text: str) -> int:
+def front_lines(text: str) -> int:
     """How many lines of fields a report begins with, the rulers around them included."""
     if not text.startswith(("---", "+++")):
         return 0
