@@ -190,7 +190,9 @@ READERS: dict[str, Callable[[str], object]] = {
     ),
     "scoring.text.sentences.names_sources": sentences.names_sources,
     "scoring.text.sentences.readable": sentences.readable,
-    "scoring.text.sentences.tidy": sentences.tidy,
+    "scoring.text.sentences.tidy": lambda text: [
+        sentences.tidy(one) for one in citation_marks.split(text, citation_marks.MAX_PIECE)
+    ],
     "scoring.text.thoughts.parted": thoughts.parted,
     "scoring.text.markup.plain": markup.plain.__wrapped__,
     "scoring.text.notations.in_markdown": notations.in_markdown,

@@ -75,7 +75,9 @@ def best_passages(text: str, query: str) -> list[tuple[int, str]]:
     from rank_bm25 import BM25Okapi  # optional
 
     cut = _segmenter().cut
-    scores = BM25Okapi([list(cut(passage)) for passage in passages]).get_scores(list(cut(query)))
+    once: dict[str, str] = {}  # a word is kept once, however often it occurs
+    words = [[once.setdefault(word, word) for word in cut(passage)] for passage in passages]
+    scores = BM25Okapi(words).get_scores(list(cut(query)))
     best = sorted(range(len(passages)), key=lambda place: scores[place], reverse=True)[:COUNT]
     return [(place + 1, passages[place]) for place in sorted(best)]
 

@@ -79,7 +79,7 @@ TASK = "task"
 """The name of the task's prompt among the sources."""
 
 _KEPT_CHARS = 2_000_000
-_SPACES = re.compile(r"\s+")
+_SPACES = re.compile(r"\s{2,}|[^\S ]")  # a single space stays as it is: most of a text's
 _PASSAGES_ALIKE = str.maketrans("“”„«»‘’‚‐‑‒–—−", '"""""' + "'''" + "------")
 
 
@@ -175,8 +175,9 @@ Flaw = Literal["vague", "compound", "met_by_nothing"]
 
 _VALUES = re.compile(r"[?？]\s{0,5}\S[^?？]{0,300}[=＝].{0,500}", re.DOTALL)
 _LEAD = re.compile(
-    r"\s{0,20}(?:(?:does|do|did|is|are|has|have|can|will) )?(?:the |this |a )?(?:report|article|answer|text)\s{1,5}|"
-    r"\s{0,20}报告(?:是否)?|\s{0,20}是否",
+    r"(?:(?<!\s)\s{0,20})?(?:"
+    r"(?:(?:does|do|did|is|are|has|have|can|will) )?(?:the |this |a )?(?:report|article|answer|text)\s{1,5}"
+    r"|报告(?:是否)?|是否)",
     re.IGNORECASE,
 )
 _SILENT = re.compile(
@@ -264,11 +265,10 @@ def _is_vague(said: str) -> bool:
 
 def _is_compound(said: str) -> bool:
     """Three things to do, or four of some length in a list."""
-    pieces = [one.strip() for one in _PIECES.split(said) if one.strip()]
-    if sum(map(_begins_with_verb, pieces)) >= 3:
+    if sum(_begins_with_verb(one.strip()) for one in _PIECES.split(said)) >= 3:
         return True
-    listed = [one.removeprefix("and ") for one in said.split(", ")]
-    return len(listed) >= 4 and all(len(one.split()) >= 3 for one in listed)
+    listed = said.split(", ")
+    return len(listed) >= 4 and all(len(one.removeprefix("and ").split()) >= 3 for one in listed)
 
 
 def _begins_with_verb(piece: str) -> bool:

@@ -171,6 +171,20 @@ class _Spans:
 class _Block:
     """Labelled entries that follow each other."""
 
+    __slots__ = (
+        "alone",
+        "bare",
+        "end",
+        "labels",
+        "led",
+        "marked",
+        "row",
+        "square",
+        "start",
+        "titled",
+        "waits",
+    )
+
     def __init__(self, start: int, square: bool, row: bool, titled: int, alone: bool) -> None:
         self.start = self.end = start
         self.square = square  # its labels stand in square brackets

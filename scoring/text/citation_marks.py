@@ -483,8 +483,8 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     elif kind == "round":
         mark = _rounded(match, known)
     elif kind == "circled":
-        number = _CIRCLED[match["circled"]]
-        mark = Mark((number,)) if number in known.bare and _follows_text(match) else None
+        circled = _CIRCLED[match["circled"]]
+        mark = circled if circled.labels[0] in known.bare and _follows_text(match) else None
     elif kind == "small":
         mark = _raised(match, known)
     elif kind == "bracket" or (kind == "sup" and not _is_figure(match)):
@@ -495,7 +495,8 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
 
 def _follows_text(match: re.Match[str]) -> bool:
     """Whether a circled number stands behind what it is the mark of, and not in front of what it counts."""
-    before = _before(match).rpartition("\n")[2]
+    before = _before(match)
+    before = before.rpartition("\n")[2] if "\n" in before else before
     if not before.strip(" |>*-"):
         return False
     if _AT_END.match(match.string, match.end()):
@@ -504,7 +505,8 @@ def _follows_text(match: re.Match[str]) -> bool:
 
 
 _CIRCLED = {
-    sign: str(int(unicodedata.numeric(sign))) for sign in "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳㉑㉒㉓㉔㉕㉖㉗㉘㉙㉚㉛㉜㉝㉞㉟"
+    sign: Mark((str(int(unicodedata.numeric(sign))),))
+    for sign in "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳㉑㉒㉓㉔㉕㉖㉗㉘㉙㉚㉛㉜㉝㉞㉟"
 }
 _CIRCLED_SIGNS = "".join(_CIRCLED)
 _COUNTED = frozenset(

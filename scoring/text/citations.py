@@ -444,8 +444,13 @@ class _Row(NamedTuple):
     ruled: bool
 
 
+_NO_SOURCES: dict[str, tuple[int, str]] = {}  # shared by all statements without any, and never written to
+
+
 class _Statement:
     """What a text states, with its sources, while lines of sources below it may still add to them."""
+
+    __slots__ = ("_linked", "depth", "fact", "raws", "sentence", "sources")
 
     def __init__(self, sentence: Marked | None, depth: int, linked: bool = False) -> None:
         self.sentence = sentence
@@ -453,7 +458,7 @@ class _Statement:
         self._linked = linked  # whether the words of a link may be what it states
         self.raws: list[str] = []
         self.fact = ""  # until it is known to state something
-        self.sources: dict[str, tuple[int, str]] = {}
+        self.sources = _NO_SOURCES
 
     @classmethod
     def of(cls, raw: str, fact: str) -> Self:
@@ -892,7 +897,7 @@ class _Body:
         if self._stated >= MAX_PASSAGES or self._chars >= MAX_FACT_CHARS:
             self.complete = False
         if self.complete or kept:
-            statement.sources = kept
+            statement.sources = kept or _NO_SOURCES
             self._block.append(statement)
             if self._all_sentences or kept:
                 self._stated += 1

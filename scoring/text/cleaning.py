@@ -132,8 +132,11 @@ async def judge_clean(text: str, language: str, tools: Tools) -> str | Missing:
 
 def without_lists(text: str) -> str:
     """`text` as plain Markdown without its reference lists."""
-    text = plain(text)
-    return "\n".join(line.raw for line in lines(text) if line.kind != "reference")
+    kept = StringIO()
+    for line in lines(plain(text)):
+        if line.kind != "reference":
+            kept.write(f"{line.raw}\n")
+    return kept.getvalue()[:-1]
 
 
 async def _clean_piece(piece: str, language: str, tools: Tools) -> str | Missing:

@@ -194,8 +194,11 @@ _ASCII_WORD = re.compile(r"[a-z0-9]{1,100}")  # the same of ASCII, in half the t
 def words_of(text: str) -> list[str]:
     """The words of `text` in lower case, whatever their spelling in Unicode; each ideograph is one."""
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    return _WORD.findall(compatible(SHAPELESS.sub("", text)).casefold())
+        found = _ASCII_WORD.finditer(text.lower())
+    else:
+        found = _WORD.finditer(compatible(SHAPELESS.sub("", text)).casefold())
+    once: dict[str, str] = {}  # a word is kept once, however often it is said
+    return [once.setdefault(word := match[0], word) for match in found]
 
 
 @lru_cache(maxsize=1)  # signs and length of a report are found one after the other

@@ -6,6 +6,7 @@ the few characters alone that it can begin with, which a search for one class of
 
 import re
 from collections.abc import Callable, Iterator
+from io import StringIO
 
 __all__ = ["found_at", "replaced_at"]
 
@@ -24,9 +25,13 @@ def replaced_at(
     sign: re.Pattern[str], pattern: re.Pattern[str], new: Callable[[re.Match[str]], str], text: str
 ) -> str:
     """As `pattern.sub(new, text)`, where `sign` matches one character wherever `pattern` can begin."""
-    parts: list[str] = []
+    made = StringIO()
     end = 0
     for found in found_at(sign, pattern, text):
-        parts += text[end : found.start()], new(found)
+        made.write(text[end : found.start()])
+        made.write(new(found))
         end = found.end()
-    return "".join([*parts, text[end:]]) if parts else text
+    if not end:
+        return text
+    made.write(text[end:])
+    return made.getvalue()
