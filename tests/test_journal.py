@@ -22,7 +22,7 @@ from adjudge.engine.errors import StoreError
 from adjudge.engine.store import JudgmentStore, Place, compaction
 from adjudge.engine.store.journal import Journal, journals, read_rows
 from adjudge.engine.store.judgments import JUDGMENTS
-from adjudge.engine.store.scorecards import ScorecardStore, run_cards, score_table
+from adjudge.engine.store.scorecards import SCORECARDS, ScorecardStore, run_cards, score_table
 from adjudge.engine.store.upkeep import compact, contents
 from adjudge.scoring.contract.scorecard import Bounds, Scorecard
 from tests.stores import LONG, QUESTION, journal_files, judgment, killed, opened, parts, stored_keys
@@ -248,6 +248,34 @@ async def test_short_write_to_a_journal_keeps_its_row(tmp_path, monkeypatch):
     assert [int.from_bytes(row.key, "big") for row in read_rows(path, JUDGMENTS)] == [1]
     await store.close()
     assert stored_keys(tmp_path) == [1, 2, 3] and not journals(tmp_path / "judgments")
+
+
+def card(task: str) -> Scorecard:
+    return Scorecard(
+        protocol="race",
+        system="A",
+        task_id=task,
+        sample=0,
+        repeat=0,
+        scores={"overall": 0.5},
+        status="scored",
+    )
+
+
+async def test_scorecards_kept_together_stand_in_the_journal_all_or_none(tmp_path, monkeypatch):
+    store = ScorecardStore(Place.of(str(tmp_path)), "a", flush_seconds=LONG)
+    await store.open()
+    several = [(card(task), False) for task in "012345"]
+    await store.keep(several[:2], 0)
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:-3]))
+    await store.keep(several[2:5], 0)
+    monkeypatch.undo()
+    await store.keep(several[5:], 0)
+    (path,) = (tmp_path / "scores").glob(".*.journal")
+    assert [row.task_id for row in read_rows(path, SCORECARDS)] == ["0", "1"]
+    await store.close()
+    assert sorted(one.task_id for one in run_cards(Place.of(str(tmp_path)), "a")) == list("012345")
 
 
 WRITER = """

@@ -178,7 +178,7 @@ async def test_unstorable_rows_leave_their_neighbours(tmp_path):
         store.put(judgment(2 * number))
         row = store._parts.writer.find(judgment(2 * number).key)
         fields = {each: getattr(row, each) for each in names} | {"key": (2 * number + 1).to_bytes(16, "big")}
-        store._parts.put(JudgmentRow(**(fields | {name: value})), 100)
+        store._parts.put((JudgmentRow(**(fields | {name: value})), 100))
         good += 1
     await store.close()
     found = pq.read_table(tmp_path / "judgments", columns=["key"])["key"].to_pylist()

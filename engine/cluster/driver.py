@@ -253,11 +253,11 @@ class Cluster:
             self._background.begin(self._keep(slots))
         await self._background.until(self._opened)
 
-    async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[Scored, None]:
+    async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[list[Scored], None]:
         """What `run` gives. Whether the store had it is not sent along."""
         async with aclosing(self.run(cases)) as cards:
             async for card in cards:
-                yield Scored(card, False)
+                yield [Scored(card, False)]
 
     async def run(self, cases: Iterable[Case]) -> AsyncGenerator[Scorecard, None]:
         """The scorecards of `cases`, each once everything it rests on is written. Engine-fatal errors propagate."""

@@ -330,13 +330,14 @@ async def _score_all(
     await scorecards.open()  # what cannot be read at the end is said before anything is asked
     try:
         for cases in batches:
-            async for card, is_stored in evaluator.scored(cases):
-                await scorecards.keep(card, time.time_ns() // 1000, is_stored)
-                made += 1
-                unscored += card.status == "unscored"
-                note(card, evaluator.metrics)
-                for step in steps:
-                    step(card)
+            async for some in evaluator.scored(cases):
+                await scorecards.keep(some, time.time_ns() // 1000)
+                made += len(some)
+                for card, _ in some:
+                    unscored += card.status == "unscored"
+                    note(card, evaluator.metrics)
+                    for step in steps:
+                        step(card)
     finally:
         await scorecards.close()
     return made, unscored

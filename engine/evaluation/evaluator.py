@@ -140,7 +140,7 @@ A = TypeVar("A", bound=Answer)
 MOST_TIMEOUTS = 64
 """Pages of one case that are waited for in vain: what it cites beyond them takes no more of the run's time."""
 _WAITING = 4  # times the window: cases that wait for sites; those beyond that are for the next run
-_AT_ONCE = 16  # pairs looked up together: their reports are read without a pause
+_AT_ONCE = 64  # pairs looked up together: their reports are read without a pause
 
 
 class Scored(NamedTuple):
@@ -148,6 +148,9 @@ class Scored(NamedTuple):
 
     card: Scorecard
     is_stored: bool
+
+
+_Done = asyncio.Queue[list[Scored] | None]
 
 
 class _Pair(NamedTuple):
@@ -489,23 +492,27 @@ class Evaluator:
     async def run(self, cases: Iterable[Case]) -> AsyncIterator[Scorecard]:
         """The scorecards of `cases`, as each is done. An engine-fatal error ends the run and propagates."""
         async with aclosing(self.scored(cases)) as found:
-            async for one in found:
-                yield whole(one.card)
+            async for some in found:
+                for one in some:
+                    yield whole(one.card)
 
-    async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[Scored, None]:
-        """What `run` gives, and whether the store had it; evidence from there is read when it is looked at."""
+    async def scored(self, cases: Iterable[Case]) -> AsyncGenerator[list[Scored], None]:
+        """What `run` gives, as many at a time as come together, and whether the store had it.
+
+        Evidence from there is read when it is looked at.
+        """
         pairs = (self._pair(case, protocol) for case in cases for protocol in self.protocols_of(case))
-        done: asyncio.Queue[Scored | None] = asyncio.Queue(self._window)
+        done: _Done = asyncio.Queue(self._window)
         scoring = asyncio.ensure_future(self._score_all(pairs, done))
         try:
-            while (one := await done.get()) is not None:
-                yield one
+            while (some := await done.get()) is not None:
+                yield some
             await scoring
         finally:
             scoring.cancel()
             await asyncio.gather(scoring, return_exceptions=True)
 
-    async def _score_all(self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scored | None]") -> None:
+    async def _score_all(self, pairs: Iterator[_Pair], done: _Done) -> None:
         """Put the scorecards of `pairs`, and None behind them or as soon as one has failed; then raise that failure."""
         new = self._new(pairs, done)
         waiting: set[asyncio.Task[None]] = set()
@@ -520,22 +527,21 @@ class Evaluator:
                 task.cancel()
             await asyncio.gather(*workers, *waiting, return_exceptions=True)
 
-    async def _new(
-        self, pairs: Iterator[_Pair], done: "asyncio.Queue[Scored | None]"
-    ) -> AsyncIterator[_Pair]:
+    async def _new(self, pairs: Iterator[_Pair], done: _Done) -> AsyncIterator[_Pair]:
         """Those of `pairs` whose scorecards are still to be made. What the store has is put."""
         while some := list(islice(pairs, _AT_ONCE)):
-            for pair, card in zip(some, await self._kept(some), strict=True):
+            kept = await self._kept(some)
+            if stored := [Scored(card, True) for card in kept if card is not None]:
+                await done.put(stored)
+            for pair, card in zip(some, kept, strict=True):
                 if card is None:
                     yield pair
-                else:
-                    await done.put(Scored(card, True))
             await asyncio.sleep(0)  # others come in between, however much the store has
 
     async def _work(
         self,
         new: AsyncIterator[_Pair],
-        done: "asyncio.Queue[Scored | None]",
+        done: _Done,
         waiting: set[asyncio.Task[None]],
     ) -> None:
         """Put the scorecards of `new`. Cases that wait for sites go on by themselves, as tasks in `waiting`."""
@@ -544,7 +550,7 @@ class Evaluator:
             while await tools.come_back():
                 async with self._turns:
                     card = await self._made(pair, tools)
-            await done.put(Scored(card, False))
+            await done.put([Scored(card, False)])
 
         def landed(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and task.exception() is None:
@@ -559,7 +565,7 @@ class Evaluator:
                 waiting.add(task)
                 task.add_done_callback(landed)
             else:
-                await done.put(Scored(card, False))
+                await done.put([Scored(card, False)])
 
     async def _next(self, new: AsyncIterator[_Pair]) -> _Pair | None:
         async with self._beginning:  # one a turn of the loop: a report is read without a pause

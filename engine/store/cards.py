@@ -56,12 +56,6 @@ class StoredCard(Scorecard, frozen=True, kw_only=True):
     evidence: Sequence[StoredLine] = ()  # type: ignore[assignment]  # the same lines, another form
 
 
-class _UnreadCard(Scorecard, frozen=True, kw_only=True):
-    """A stored scorecard whose evidence nobody has looked at."""
-
-    evidence: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
-
-
 class LaterLines(Sequence[Evidence]):
     """The evidence of a stored scorecard, read when it is first looked at."""
 
@@ -81,6 +75,16 @@ class LaterLines(Sequence[Evidence]):
 
     def __iter__(self) -> Iterator[Evidence]:
         return iter(self.whole)
+
+
+class _UnreadCard(Scorecard, frozen=True, kw_only=True):
+    """A stored scorecard whose evidence is read when it is first looked at."""
+
+    evidence: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.evidence, msgspec.Raw):
+            msgspec.structs.force_setattr(self, "evidence", LaterLines(self.protocol, self.evidence))
 
 
 _decoder = msgspec.json.Decoder(StoredCard)
@@ -127,9 +131,7 @@ def unread_card(text: bytes | str | memoryview) -> Scorecard:
 
     A run that finds everything in the store looks at hardly any, and reading them is half of what a scorecard takes.
     """
-    card = _unread_decoder.decode(text)
-    later: Any = LaterLines(card.protocol, card.evidence)
-    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": later})
+    return _unread_decoder.decode(text)
 
 
 def whole(card: Scorecard) -> Scorecard:
@@ -137,7 +139,7 @@ def whole(card: Scorecard) -> Scorecard:
     later: object = card.evidence
     if not isinstance(later, LaterLines):
         return card
-    return msgspec.structs.replace(card, evidence=later.whole)
+    return Scorecard(**msgspec.structs.asdict(card) | {"evidence": later.whole})
 
 
 def _lines(protocol: str, stored: Sequence[StoredLine]) -> tuple[Evidence, ...]:

@@ -71,7 +71,7 @@ class Journal:
         journal = cls(path, os.open(unlocked, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
         try:
             fcntl.flock(journal._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            journal.append(record_of({"schema": JOURNAL_VERSION, "columns": columns}))
+            journal.append([record_of({"schema": JOURNAL_VERSION, "columns": columns})])
             unlocked.rename(path)
         except OSError:
             journal.close()
@@ -79,9 +79,11 @@ class Journal:
             raise
         return journal
 
-    def append(self, record: bytes) -> None:
-        """Append the `record` of a row. Raises OSError."""
-        written = _HEAD.pack(len(record), zlib.crc32(record)) + record
+    def append(self, records: Sequence[bytes]) -> None:
+        """Append the `records` of rows: all of them, or none. Raises OSError."""
+        written = b"".join(
+            [part for record in records for part in (_HEAD.pack(len(record), zlib.crc32(record)), record)]
+        )
         if os.write(self._descriptor, written) < len(written):
             os.ftruncate(self._descriptor, self._size)
             raise OSError(f"{self.path}: no space left")

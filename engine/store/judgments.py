@@ -111,7 +111,7 @@ class JudgmentStore(Table[JudgmentRow]):
     def put(self, judgment: Judgment[A]) -> None:
         """Keep `judgment`. Raises StoreError if an earlier part could not be written."""
         row = row_of(judgment)
-        self._parts.put(row, 300 + len(row.text) + len(row.answer or ""))
+        self._parts.put((row, 300 + len(row.text) + len(row.answer or "")))
 
 
 def row_of(judgment: Judgment[A]) -> JudgmentRow:

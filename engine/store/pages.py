@@ -135,4 +135,4 @@ class PageStore(Table[PageRow]):
             size=page.size,
             written_at=round(page.fetched_at * 1e6),
         )
-        self._parts.put(row, 400 + len(page.text) + len(page.beside))
+        self._parts.put((row, 400 + len(page.text) + len(page.beside)))

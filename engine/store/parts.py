@@ -270,13 +270,13 @@ class PartStore(Generic[R]):
                     break
         return row
 
-    def put(self, row: R, size: int) -> None:
-        """Buffer `row` for the next part; `size` is roughly its bytes.
+    def put(self, *rows: tuple[R, int]) -> None:
+        """Buffer `rows` for the next part, each with its size in bytes, roughly.
 
-        Raises StoreError if an earlier part could not be written; the row is kept, as long as there is memory for it,
-        and written with that part once this is possible.
+        Raises StoreError if an earlier part could not be written; the rows are kept, as long as there is memory for
+        them, and written with that part once this is possible.
         """
-        self.writer.put(row, size, answers=self._answers(row.reason))
+        self.writer.put([(row, size, self._answers(row.reason)) for row, size in rows])
         if self.writer.failure is not None:
             raise self.writer.failure
 

@@ -163,23 +163,24 @@ class ScorecardStore(Table[ScorecardRow]):
         finally:
             await self._kept.close()
 
-    async def keep(self, card: Scorecard, at: int, is_stored: bool = False) -> None:
-        """Keep `card`, written at `at` microseconds since the epoch, or refer to it where the store has it already.
+    async def keep(self, cards: Iterable[tuple[Scorecard, bool]], at: int) -> None:
+        """Keep `cards`, written at `at` microseconds since the epoch, or refer to those that the store has already.
 
-        `is_stored` says that it was read there; otherwise it is looked up.
+        Beside each is whether it was read there; if not, it is looked up.
         """
-        key = bytes.fromhex(card.key)
-        if is_stored:
-            self._put(card, "", at, key)
-            return
-        encoded = json_text(stored(card))
-        self._put(card, encoded, at, key if key and await self._kept.text(key) == encoded else None)
+        rows = []
+        for card, is_stored in cards:
+            key, encoded = bytes.fromhex(card.key), "" if is_stored else json_text(stored(card))
+            same = is_stored or (key and await self._kept.text(key) == encoded)
+            rows.append(self._row(card, encoded, at, key if same else None))
+        self._parts.put(*rows)
 
     def put(self, card: Scorecard, at: int) -> None:
         """Keep `card`, written at `at` microseconds since the epoch."""
-        self._put(card, json_text(stored(card)), at, None)
+        self._parts.put(self._row(card, json_text(stored(card)), at, None))
 
-    def _put(self, card: Scorecard, encoded: str, at: int, same_as: bytes | None) -> None:
+    def _row(self, card: Scorecard, encoded: str, at: int, same_as: bytes | None) -> tuple[ScorecardRow, int]:
+        """The row of `card`, and its bytes, roughly."""
         own_doing = card.reason if card.status == "scored" else None
         row = ScorecardRow(
             key=_NO_KEY if same_as else bytes.fromhex(card.key) or _NO_KEY,
@@ -204,7 +205,7 @@ class ScorecardStore(Table[ScorecardRow]):
             if card.signs or card.rival_signs
             else None,
         )
-        self._parts.put(row, 200 + (0 if same_as else len(encoded)))
+        return row, 200 + (0 if same_as else len(encoded))
 
 
 def score_table(place: Place, run: str) -> pa.Table:

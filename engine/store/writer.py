@@ -11,7 +11,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Generic
 
 import numpy as np
@@ -124,13 +124,16 @@ class KeyIndex:
         return found
 
     def lacking(self, keys: bytes) -> list[int]:
-        """The places of those `keys`, 16 bytes after 16 bytes, that have no row."""
-        wanted = prefixes_of(keys)
+        """The places of those `keys`, 16 bytes after 16 bytes, that have no row, in order."""
+        prefix = prefixes_of(keys)
+        order = np.argsort(prefix)  # neighbours are found faster: what leads to them is in the cache
+        wanted = prefix[order]
         lacks = np.ones(len(wanted), bool)
-        for prefix, _ in self._runs:
-            at = np.minimum(prefix.searchsorted(wanted), len(prefix) - 1)
-            lacks &= prefix[at] != wanted
-        return np.flatnonzero(lacks).tolist()
+        for known, _ in self._runs:
+            at = np.minimum(known.searchsorted(wanted), len(known) - 1)
+            lacks &= known[at] != wanted
+        places: list[int] = np.sort(order[lacks]).tolist()
+        return places
 
 
 def _merged(
@@ -252,8 +255,8 @@ class Writer(Generic[R]):
                 return batch.columns[at]
         return None
 
-    def put(self, row: R, size: int, *, answers: bool) -> None:
-        """Keep `row`, of about `size` bytes, for the next part; `answers` says whether its key finds it.
+    def put(self, rows: Iterable[tuple[R, int, bool]]) -> None:
+        """Keep `rows` for the next part, each with its size in bytes, roughly, and whether its key finds it.
 
         A row that cannot be stored is logged and counted. Raises StoreError, and keeps nothing, if parts cannot be
         written and 32 MB wait already.
@@ -261,12 +264,14 @@ class Writer(Generic[R]):
         if self.failure is not None and sum(batch.size for batch in self._batches) >= FLUSH_BYTES:
             raise self.failure
         batch = self._filling()
-        kept = self._kept(row)
-        if kept is not None:
-            row, record = kept
-            batch.add(row, record, size, answers=answers)
-            if batch.journal is not None and batch.journaling:
-                self._append(batch, batch.journal, record)
+        records = []
+        for given, size, answers in rows:
+            if (kept := self._kept(given)) is not None:
+                row, record = kept
+                batch.add(row, record, size, answers=answers)
+                records.append(record)
+        if records and batch.journal is not None and batch.journaling:
+            self._append(batch, batch.journal, records)
         if batch.size >= FLUSH_BYTES and self.failure is None:
             self._begin_flush()
         elif self._timer is None:
@@ -314,9 +319,9 @@ class Writer(Generic[R]):
             set_aside(self._kind, row, error)
             return None
 
-    def _append(self, batch: Batch[R], journal: Journal, record: bytes) -> None:
+    def _append(self, batch: Batch[R], journal: Journal, records: list[bytes]) -> None:
         try:
-            journal.append(record)
+            journal.append(records)
         except OSError as error:
             self._without_journal(error)
             batch.journaling = False  # what it has stays, and stays locked, until the part is written
