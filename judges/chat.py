@@ -64,6 +64,22 @@ def messages(question: Question[A], book: PromptBook, schema: Schema, secret: by
     ]
 
 
+def sizes(question: Question[A], book: PromptBook) -> tuple[int, int]:
+    """The sizes in bytes of the context of `question`, and about those of the rest of its prompt.
+
+    A token takes about as many bytes in any language.
+    """
+    context = sum(_size(section.text) for section in question.context.sections)
+    if isinstance(question, PublishedQuestion):
+        return context, sum(_size(message["content"]) for message in question.messages()) - context
+    template = book.get(question.prompt, question.language).template
+    return context, _size(template) + sum(map(_size, question.fields().values()))
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
 def _mark(context: Context, secret: bytes) -> str:
     return hashlib.blake2b(context.digest, key=secret[:64], digest_size=6).hexdigest()
 

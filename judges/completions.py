@@ -15,11 +15,13 @@ import msgspec
 from msgspec import Meta
 
 from adjudge.judges.chat import Message, Part, content_parts, messages
-from adjudge.judges.judgment import MOST_TOKENS, Manner, Redaction, Usage
+from adjudge.judges.expected import Labels, Step, labels_of, limited
+from adjudge.judges.judgment import MOST_TOKENS, Manner, Profile, Redaction, Usage
 from adjudge.judges.loops import LOOP, loop_begins
+from adjudge.judges.profile import asked_schema
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.schema import Schema, likely_tokens, max_tokens, most_tokens, schema_of, shortened
+from adjudge.judges.schema import Schema, likely_tokens, max_tokens, most_tokens, shortened
 from adjudge.prompts import PromptBook
 
 A = TypeVar("A", bound=Answer)
@@ -42,6 +44,7 @@ class Form(msgspec.Struct):
     shortest answer needs.
     `constrained` turns False for good when the server refuses to constrain this schema: in words, or if it refused it
     without a word and answered without it, more than once (`doubts`).
+    `labels` are those whose probabilities are asked for, None if the answer is taken as written.
     """
 
     schema: Schema
@@ -51,6 +54,7 @@ class Form(msgspec.Struct):
     least: int
     constrained: bool = True
     doubts: int = 0
+    labels: Labels | None = None
 
 
 class _UserMessage(msgspec.Struct):
@@ -60,6 +64,7 @@ class _UserMessage(msgspec.Struct):
 
 _ENCODER = msgspec.json.Encoder()
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+_PROBABILITIES = {"logprobs": True, "top_logprobs": 20}
 _EIGHTHS = (8, 6, 4, 2, 1)
 
 
@@ -67,7 +72,7 @@ class Requests:
     """Writes the requests of one judge. `thinking_tokens` come on top of what an answer may take.
 
     After a cut an answer gets what no valid one exceeds, and thinking gets double. Every request has what is `added`,
-    and nothing that is `omitted`. They are written in the `manner` that the server takes.
+    and nothing that is `omitted`. They are written in the `manner` that the server takes, as the `profile` demands.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Requests:
         added: Mapping[str, Any] = MappingProxyType({}),
         omitted: Collection[str] = (),
         streamed: bool = False,
+        profile: Profile = "exact",
     ) -> None:
         self._book = book
         self._secret = secret
@@ -90,6 +96,7 @@ class Requests:
         self._added = dict(added)
         self._omitted = frozenset(omitted)
         self._streamed = _STREAMED if streamed else {}
+        self._profile = profile
         self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], Form] = {}
         self.manner = Manner("words" if "response_format" in self._omitted else "json_schema")
 
@@ -108,8 +115,9 @@ class Requests:
         key = (question.answer, question.count, question.options)
         form = self._forms.get(key)
         if form is None:
-            schema = schema_of(question, analysis=not self._thinking_tokens)
+            schema = asked_schema(question, not self._thinking_tokens, self._profile)
             form = self._formed(question, schema)
+            form.labels = labels_of(schema) if self._profile == "fast" else None
             self._forms[key] = form
         return form
 
@@ -137,7 +145,14 @@ class Requests:
     def tried(self, question: Question[A], wanted: Schema) -> Form:
         """The form of `question`, but constrained to `wanted`, of which its prompt does not speak."""
         form = self.form(question)
-        return _form(question, form.schema, wanted, form.budgets, form.least)
+        tried = _form(question, form.schema, wanted, form.budgets, form.least)
+        tried.labels = form.labels
+        return tried
+
+    def among(self, form: Form, places: Sequence[int]) -> Form:
+        """`form`, but constrained to its labels at `places`."""
+        wanted = msgspec.Raw(msgspec.json.encode(limited(form.schema, places)))
+        return msgspec.structs.replace(form, wanted=wanted)
 
     def published(self, question: Question[A]) -> bytes | None:
         """The JSON body that asks a published question: the model, its messages and parameters, and what is added.
@@ -180,6 +195,8 @@ class Requests:
         }
         if constrained:
             body |= self._constraint(form)
+        if form.labels is not None:
+            body |= _PROBABILITIES
         return self._encoded(body)
 
     def _constraint(self, form: Form) -> dict[str, Any]:
@@ -223,6 +240,7 @@ class _Message(msgspec.Struct):
 class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: msgspec.Raw = _NOTHING
+    logprobs: msgspec.Raw = _NOTHING
 
 
 class _PromptDetails(msgspec.Struct):
@@ -250,7 +268,8 @@ class _Part(msgspec.Struct):
 class Completion(msgspec.Struct, frozen=True):
     """The first choice of a chat completion. `reasoning` is what the server parsed apart as thought.
 
-    `model` and `fingerprint` are what answered, by the server's own word; empty if it does not say.
+    `model` and `fingerprint` are what answered, by the server's own word; empty if it does not say. `steps` are its
+    tokens with their probabilities, if it gives them.
     """
 
     text: str | None
@@ -260,6 +279,20 @@ class Completion(msgspec.Struct, frozen=True):
     reasoning: str = ""
     model: str = ""
     fingerprint: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+class _Likely(msgspec.Struct):
+    token: str
+    logprob: float
+
+
+class _Place(_Likely):
+    top_logprobs: list[_Likely] = []
+
+
+class _Places(msgspec.Struct):
+    content: list[_Place] | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Completion)
@@ -268,6 +301,7 @@ _DETAILS = msgspec.json.Decoder(_PromptDetails)
 _COUNT = msgspec.json.Decoder(int)
 _TEXT = msgspec.json.Decoder(str)
 _PARTS = msgspec.json.Decoder(list[_Part])
+_PLACES = msgspec.json.Decoder(_Places)
 _BOM = b"\xef\xbb\xbf"
 _SPOKEN = frozenset({"text", "output_text"})
 
@@ -299,6 +333,15 @@ def completion(body: bytes | None) -> Completion:
         next((thought for thought in thoughts if thought.strip()), ""),
         (_lenient(reply.model, _TEXT) or "")[:200],
         (_lenient(reply.system_fingerprint, _TEXT) or "")[:200],
+        _steps(choice.logprobs),
+    )
+
+
+def _steps(raw: msgspec.Raw) -> tuple[Step, ...]:
+    found = _lenient(raw, _PLACES) or _Places()
+    return tuple(
+        Step(place.token, {one.token: one.logprob for one in (*place.top_logprobs, place)})
+        for place in found.content or ()
     )
 
 
@@ -509,6 +552,19 @@ def _window(listed: _Listed) -> int | None:
     models_own = (listed.context_length, listed.context_window, listed.max_context_length)
     said = (_count(raw) for raw in (*own, *served, *models_own))
     return next((count for count in said if count), None)
+
+
+_BLOCKS = re.compile(rb"^vllm:cache_config_info\{(.{1,8000})\}", re.MULTILINE)
+_BLOCK_FIELD = re.compile(rb'\b(block_size|num_gpu_blocks)="(\d{1,9})"')
+
+
+def cache_tokens(body: bytes | None) -> int | None:
+    """The tokens that a server's prefix cache holds, by vLLM's metrics; None where they do not say."""
+    found = 0
+    for line in _BLOCKS.finditer(body or b""):
+        fields = {name: int(value) for name, value in _BLOCK_FIELD.findall(line[1])}
+        found += fields.get(b"block_size", 0) * fields.get(b"num_gpu_blocks", 0)
+    return found or None
 
 
 class _Error(msgspec.Struct):

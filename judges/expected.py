@@ -3,9 +3,14 @@
 A label's probability is that of its tokens under constrained decoding: wherever the allowed labels branch, the
 probabilities of the possible next tokens, normalised. Labels that differ in their first token cost one request of one
 token; labels with a common beginning (2, 2.5) cost one more request per branch.
+
+A server shows its reply with the likeliest tokens at each place, and not its tokenizer. There, a branch is what these
+tokens, as text, leave of the labels, and one with several labels is asked again with these alone.
 """
 
 import asyncio
+import math
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -19,6 +24,22 @@ A = TypeVar("A", bound=Answer)
 
 NextToken = Callable[[tuple[int, ...], tuple[int, ...]], Awaitable[Mapping[int, float]]]
 """Takes the tokens so far (after the prompt) and those that may follow; gives the log probability of each."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A token of a server's reply, and the log probabilities of the `likely` tokens in its place, itself among them."""
+
+    token: str
+    likely: Mapping[str, float]
+
+
+Spoken = Callable[[tuple[int, ...]], Awaitable[Sequence[Step]]]
+"""Takes the places of labels; gives the steps of a reply that must be one of these."""
+_NEGLIGIBLE = 1e-3  # the probability of a branch that no further request is worth
+
+
+class NoProbabilities(ValueError):
+    """A server's reply does not say how probable each label is."""
 
 
 class Labels(msgspec.Struct, frozen=True):
@@ -75,6 +96,75 @@ async def distribution(labels: Sequence[tuple[int, ...]], next_token: NextToken)
 
     await descend((), list(range(len(labels))), 1.0)
     return found
+
+
+def limited(schema: Schema, places: Sequence[int]) -> Schema:
+    """`schema`, which has labels, with those at `places` alone."""
+    if "enum" in schema:
+        return {**schema, "enum": [schema["enum"][place] for place in places]}
+    properties = {name: limited(inner, places) for name, inner in schema["properties"].items()}
+    return {**schema, "properties": properties}
+
+
+async def spoken_distribution(labels: Labels, spoken: Spoken) -> list[float]:
+    """The probability of each of `labels` by the replies of a server; sums to 1. Raises NoProbabilities."""
+    wholes = [_bare(labels.before + value + labels.after) for value in labels.values]
+    found = [0.0] * len(wholes)
+
+    async def descend(places: tuple[int, ...], probability: float) -> None:
+        if len(places) == 1 or probability < _NEGLIGIBLE:
+            for place in places:
+                found[place] += probability / len(places)
+            return
+        shares = _shares(wholes, places, await spoken(places))
+        await asyncio.gather(*(descend(branch, probability * share) for branch, share in shares.items()))
+
+    await descend(tuple(range(len(wholes))), 1.0)
+    return found
+
+
+def _shares(
+    wholes: Sequence[str], places: tuple[int, ...], steps: Sequence[Step]
+) -> dict[tuple[int, ...], float]:
+    """How probable the branches of `places` are, each of fewer labels. Raises NoProbabilities."""
+    shares: defaultdict[tuple[int, ...], float] = defaultdict(float)
+    said, left, probability = "", places, 1.0
+    for step in steps:
+        masses: defaultdict[tuple[int, ...], float] = defaultdict(float)
+        for token, log in step.likely.items():
+            masses[_fitting(wholes, left, said + token)] += math.exp(min(log, 0.0))
+        masses.pop((), None)
+        said += step.token
+        chosen = _fitting(wholes, left, said)
+        if chosen != left:  # what decides nothing yet is the same labels in other tokens
+            masses.pop(left, None)
+        total = sum(masses.values())
+        if not masses.get(chosen):
+            raise NoProbabilities(f"no probability of {step.token!r}")
+        for branch, mass in masses.items():
+            if branch != chosen:
+                shares[branch] += probability * mass / total
+        probability *= masses[chosen] / total
+        left = chosen
+        if len(left) == 1:
+            break
+    if left == places:
+        raise NoProbabilities("a reply without probabilities of tokens")
+    shares[left] += probability
+    return shares
+
+
+def _fitting(wholes: Sequence[str], places: tuple[int, ...], said: str) -> tuple[int, ...]:
+    """Those of `places` whose answer begins as `said`, or has been said."""
+    begun = _bare(said)
+    return tuple(
+        place for place in places if wholes[place].startswith(begun) or begun.startswith(wholes[place])
+    )
+
+
+def _bare(text: str) -> str:
+    """`text` without the blanks that JSON may have anywhere."""
+    return "".join(text.split())
 
 
 def _normalised(logs: list[float]) -> list[float]:

@@ -33,6 +33,7 @@ __all__ = [
     "Omitted",
     "Probe",
     "Probed",
+    "Profile",
     "Ready",
     "Redaction",
     "Reply",
@@ -169,6 +170,8 @@ Combination = Literal["mean", "median", "majority"]
 """How a panel's answers become one."""
 Scoring = Literal["sampled", "expected"]
 """Whether an answer is taken as written, or as the mean over the probabilities of all labels."""
+Profile = Literal["exact", "fast"]
+"""Whether a judge saves tokens where that may change an answer; adjudge.judges.profile says how."""
 
 
 Status = Literal["scored", "unscored"]
@@ -286,13 +289,14 @@ class JudgeIdentity(msgspec.Struct, frozen=True):
     """The judge that answers, the same for every replica and wrapper of it.
 
     `name` is for people; `fingerprint` and `sampling` are part of every key. `analysis` says whether the judge is asked
-    to reason before its verdict.
+    to reason before its verdict. `profile` is part of `sampling` too, where it is not exact.
     """
 
     name: str
     fingerprint: str
     sampling: str
     analysis: bool = True
+    profile: Profile = "exact"
 
 
 class Judge(Protocol):

@@ -26,6 +26,7 @@ cut off at its token limit             asked again with more tokens; answer_trun
 cut off, max_tokens omitted            answer_truncated, not asked again
 cut off in a loop                      answer_truncated, not asked again: it would repeat itself again
 cut off while thinking unasked         answer_truncated, not asked again, its text what to do
+no probabilities where they are asked  judge_unsupported
 =====================================  ===============================================================
 
 The probe shows one form of answer in its prompt and demands another, with a word the prompt never mentions, in its
@@ -39,7 +40,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -48,11 +49,13 @@ from adjudge.judges.chat import (
     continued,
     corrected,
     read_reply,
+    sizes,
     without_mark,
     without_reasoning,
 )
 from adjudge.judges.completions import Completion, Form, Model, Requests
 from adjudge.judges.errors import JudgeError, Trouble
+from adjudge.judges.expected import Labels, NoProbabilities, Step, expected_answer, spoken_distribution
 from adjudge.judges.judgment import (
     PROBE_SECONDS,
     Asked,
@@ -62,11 +65,13 @@ from adjudge.judges.judgment import (
     Manner,
     Probe,
     Reply,
+    Usage,
     Verdict,
 )
 from adjudge.judges.loops import LOOP
+from adjudge.judges.profile import TokensSeen, sampling_of
 from adjudge.judges.question import Answer, Question
-from adjudge.judges.queue import Slots
+from adjudge.judges.queue import ContextQueue, Slots
 from adjudge.judges.room import is_cut_short, room
 from adjudge.judges.schema import UnparseableReply, decode, json_schema, object_in
 from adjudge.judges.server import OpenAIConfig, Received, Server
@@ -426,11 +431,11 @@ class Trial:
             return self._bad("thinks_unasked", _THINKING)
         if found.finish_reason in ("length", LOOP):
             return self._cut_off(spoken)
-        return (
-            self._good()
-            if self._fits(found, self._requests.manner.format)
-            else self._bad("ignores_schema", _SCHEMA)
-        )
+        if not self._fits(found, self._requests.manner.format):
+            return self._bad("ignores_schema", _SCHEMA)
+        if config.profile == "fast" and (self._requests.manner.format in _SHOWN or not found.steps):
+            return self._bad("unusable", _NO_PROBABILITIES)
+        return self._good()
 
     def _cut_off(self, spoken: str) -> Verdict:
         if spoken and not spoken.startswith("{"):
@@ -526,6 +531,10 @@ def _remedy(received: Received) -> str:
 _REQUEST = "add missing parameters to judge: request, and name refused ones in judge: omit"
 _ROOM = "serve the model with a longer context, or lower judge: thinking_tokens"
 _THINKING = f"thinks before it answers; {_THINKING_FIX}"
+_NO_PROBABILITIES = (
+    "gives no probabilities of tokens (logprobs) beside a reply that keeps to a schema, which profile: fast needs; "
+    "set judge: profile: exact"
+)
 _SCHEMA = "ignores the JSON schema of the request (response_format); use a server that keeps to it"
 
 
@@ -561,6 +570,22 @@ def _is_same(name: str, model: str) -> bool:
 A = TypeVar("A", bound=Answer)
 
 
+class _Heard(NamedTuple, Generic[A]):
+    """The reply to a request, the form that it was asked in, and its tokens if their probabilities were asked for."""
+
+    form: Form
+    reply: Reply[A]
+    steps: tuple[Step, ...] = ()
+
+
+class _Unsaid(Exception):
+    """A request for labels brought no reply that holds one; the reply says why."""
+
+    def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__()
+        self.reply = reply
+
+
 class OpenAIJudge:
     """Asks one server, over one HTTP client, at most `max_in_flight` questions at a time.
 
@@ -573,13 +598,17 @@ class OpenAIJudge:
         self.identity = JudgeIdentity(
             name=config.model,
             fingerprint=config.model + "".join(f" {key}={value}" for key, value in told.items() if value),
-            sampling=f"temperature={config.temperature:g} thinking={thinking_tokens}{_changed(config)}",
+            sampling=f"temperature={config.temperature:g} thinking={thinking_tokens}{_changed(config)}"
+            + sampling_of(config.profile),
             analysis=not config.thinking,
+            profile=config.profile,
         )
         self._config = config
         self._secret = secret
         self._server = Server(config)
         self._slots = Slots(config.max_in_flight)
+        self._queue = ContextQueue(config.max_in_flight) if config.profile == "fast" else None
+        self._book = book
         self._requests = Requests(
             book,
             secret,
@@ -589,7 +618,9 @@ class OpenAIJudge:
             added=config.request,
             omitted=config.omit,
             streamed=config.stream,
+            profile=config.profile,
         )
+        self._seen = TokensSeen() if config.profile == "fast" else None
         self._has_answered = False
         self._constrains = self._requests.constrains  # as far as is known
         self._window = config.max_context
@@ -614,6 +645,8 @@ class OpenAIJudge:
             self._note_system(trial.system_fingerprint)
             self._served.add(trial.served)
             self._say_how(verdict.manner)
+            if self._queue is not None and (tokens := await self._server.cache_tokens()) is not None:
+                self._queue.capacity = tokens
         return (verdict,)
 
     def _say_how(self, manner: Manner | None) -> None:
@@ -638,11 +671,20 @@ class OpenAIJudge:
         """Answer one question. Raises JudgeError only."""
         if any(media.kind not in self._config.media for media in question.context.media):
             return Reply(reason="media_unsupported")
+        if self._queue is not None:
+            async with self._queue.turn(question.context.digest, asked.priority, *self._estimate(question)):
+                return await self._answer(question, asked.seed)
         await self._slots.acquire(asked.priority)
         try:
             return await self._answer(question, asked.seed)
         finally:
             self._slots.release()
+
+    def _estimate(self, question: Question[A]) -> tuple[int, int]:
+        """Roughly how many tokens of the cache the context takes, and how many the rest of prompt and answer."""
+        context, rest = sizes(question, self._book)
+        answer = _ANSWER_TOKENS if self._seen is None else self._seen.mean(question, _ANSWER_TOKENS)
+        return round(context / _BYTES_PER_TOKEN), round(rest / _BYTES_PER_TOKEN + answer)
 
     async def _answer(self, question: Question[A], seed: int) -> Reply[A]:
         """One answer; if it was cut off, the answer to the same request with more tokens."""
@@ -651,7 +693,42 @@ class OpenAIJudge:
         form = self._requests.form(question)
         if self._most is not None and self._most < form.budgets[1]:
             form = self._requests.fitted(question, form, self._most) or form
-        form, reply = await self._ask(question, form, seed, form.budgets[0])
+        if form.labels is not None:
+            return await self._expected(question, form, form.labels, seed)
+        if self._seen is None:
+            return await self._sampled(question, form, seed)
+        budget = self._seen.budget(question, form.budgets[0])
+        form = msgspec.structs.replace(form, budgets=(budget, form.budgets[1]))
+        reply = await self._sampled(question, form, seed)
+        self._seen.take(question, reply)
+        return reply
+
+    async def _expected(self, question: Question[A], form: Form, labels: Labels, seed: int) -> Reply[A]:
+        """The expected answer, by the probabilities of its `labels`."""
+        replies: list[Reply[A]] = []
+
+        async def spoken(places: tuple[int, ...]) -> tuple[Step, ...]:
+            asked = form if len(places) == len(labels.values) else self._requests.among(form, places)
+            heard = await self._ask(question, asked, seed, form.budgets[0])
+            replies.append(heard.reply)
+            if heard.reply.answer is None:
+                raise _Unsaid(heard.reply)
+            return heard.steps
+
+        try:
+            answer, text = expected_answer(question, labels, await spoken_distribution(labels, spoken))
+            reply = msgspec.structs.replace(replies[0], answer=answer, text=text)
+        except NoProbabilities as error:
+            reply = msgspec.structs.replace(
+                replies[-1], answer=None, reason="judge_unsupported", text=str(error)
+            )
+        except _Unsaid as unsaid:
+            reply = unsaid.reply
+        usage = Usage.total(one.usage for one in replies)
+        return msgspec.structs.replace(reply, usage=usage, seconds=sum(one.seconds for one in replies))
+
+    async def _sampled(self, question: Question[A], form: Form, seed: int) -> Reply[A]:
+        form, reply, _ = await self._ask(question, form, seed, form.budgets[0])
         if reply.fault:
             return await self._corrected(question, form, seed, reply)
         if reply.reason != "answer_truncated" or reply.finish_reason == LOOP:
@@ -663,14 +740,14 @@ class OpenAIJudge:
         budget, more = form.budgets
         if more <= budget:
             return reply
-        _, longer = await self._ask(question, form, seed, more)
+        longer = (await self._ask(question, form, seed, more)).reply
         again = continued(reply, longer, form.budgets)
         if again.reason == "answer_truncated" and not again.text:
             return msgspec.structs.replace(again, text=MUCH_THOUGHT)
         return again
 
-    async def _ask(self, question: Question[A], form: Form, seed: int, budget: int) -> tuple[Form, Reply[A]]:
-        """The reply to a request for `budget` tokens, or for those that its refusal leaves; and the form asked in."""
+    async def _ask(self, question: Question[A], form: Form, seed: int, budget: int) -> _Heard[A]:
+        """What a request for `budget` tokens brings, or for those that its refusal leaves."""
         constrained = form.constrained and self._requests.constrains  # others may change it meanwhile
         body = self._requests.body(question, form, seed, budget, constrained)
         received = await self._server.send(body, is_final=_would_fail_again if constrained else _is_too_long)
@@ -683,7 +760,8 @@ class OpenAIJudge:
                 None if is_more and left <= form.budgets[0] else self._requests.fitted(question, form, left)
             )
             if fitted is None:
-                return form, Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
+                overflow = Reply[A](reason="context_overflow", text=received.said, seconds=received.seconds)
+                return _Heard(form, overflow)
             form, budget = fitted, fitted.budgets[is_more]
             _log.debug("%s leaves %d tokens for an answer", self._server.where, left)
             body = self._requests.body(question, form, seed, budget, constrained)
@@ -695,16 +773,18 @@ class OpenAIJudge:
             received = await self._unconstrained(question, form, seed, budget, refused)
             constrained = received is refused
         if _is_too_long(received) and self._has_answered:
-            return form, Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
+            overflow = Reply(reason="context_overflow", text=received.said, seconds=received.seconds)
+            return _Heard(form, overflow)
         if received.status in _OF_ONE and self._has_answered and (await self.probe())[0].is_good:
             # One worker of several may be sick, and the question may have met it each time.
             if received.is_transient:
                 received = await self._server.send(body, retries=0)
             if not received.is_good:
-                return form, _refused_alone(received)
+                return _Heard(form, _refused_alone(received))
         is_bound = constrained and self._requests.manner.format not in _SHOWN
         reply = self._reply(question, received, form, len(body))
-        return form, msgspec.structs.replace(reply, constrained=is_bound)
+        steps = received.found.steps if received.found is not None else ()
+        return _Heard(form, msgspec.structs.replace(reply, constrained=is_bound), steps)
 
     async def _corrected(self, question: Question[A], form: Form, seed: int, first: Reply[A]) -> Reply[A]:
         """The reply to a question whose `first` reply cannot be read, once that is named."""
@@ -828,6 +908,8 @@ class OpenAIJudge:
         )
 
 
+_BYTES_PER_TOKEN = 4.0
+_ANSWER_TOKENS = 200.0  # before answers were seen
 _SEVERAL = 2
 _MOST_SERVED = 8
 

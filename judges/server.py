@@ -30,6 +30,7 @@ from adjudge.judges.completions import (
     Model,
     Overheard,
     asked_wait,
+    cache_tokens,
     complaint,
     completion,
     failure_inside,
@@ -43,6 +44,7 @@ from adjudge.judges.judgment import (
     FromEnvironment,
     JudgeReason,
     Omitted,
+    Profile,
     Redaction,
     is_server_address,
     shown_url,
@@ -424,6 +426,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     - `request` is added to every request, and what `omit` names is left out.
     - With `stream`, replies are asked for as events.
     - With `strict_identity`, an answer by another model than the one that was tried is an error.
+    - `profile` says whether tokens are saved (adjudge.judges.profile).
     - With `free_text`, the probe asks for no schema: what is asked in a benchmark's own words has none.
     """
 
@@ -447,6 +450,7 @@ class OpenAIConfig(msgspec.Struct, frozen=True, kw_only=True):
     omit: tuple[Omitted, ...] = ()
     stream: bool = False
     strict_identity: bool = False
+    profile: Profile = "exact"
     free_text: bool = False
 
 
@@ -604,6 +608,11 @@ class Server:
         """The models that the server lists; empty if it does not."""
         received = await self._request("GET", self.url.parent.parent / "models")
         return models(received.body) if received.is_good else []
+
+    async def cache_tokens(self) -> int | None:
+        """The tokens that the server's cache holds, as vLLM's metrics beside its API say; None if it has none."""
+        received = await self._request("GET", self.url.parent.parent.parent / "metrics")
+        return cache_tokens(received.body) if received.is_good else None
 
     async def _request(self, method: str, url: URL, body: bytes | None = None) -> Received:
         started = time.perf_counter()

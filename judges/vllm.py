@@ -24,12 +24,22 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from adjudge.judges.chat import Message, asked_again, continued, corrected, messages, read_reply, without_mark
+from adjudge.judges.chat import (
+    Message,
+    asked_again,
+    continued,
+    corrected,
+    messages,
+    read_reply,
+    sizes,
+    without_mark,
+)
 from adjudge.judges.errors import JudgeError, Trouble
 from adjudge.judges.expected import Labels, distribution, expected_answer, labels_of
 from adjudge.judges.judgment import (
@@ -38,16 +48,18 @@ from adjudge.judges.judgment import (
     Asked,
     JudgeIdentity,
     Probe,
+    Profile,
     Reply,
     Scoring,
     Usage,
     Verdict,
 )
 from adjudge.judges.loops import LOOP
+from adjudge.judges.profile import TokensSeen, asked_schema, sampling_of
 from adjudge.judges.published import PublishedQuestion
 from adjudge.judges.question import Answer, Question
 from adjudge.judges.queue import ContextQueue, Turn
-from adjudge.judges.schema import Schema, max_tokens, most_tokens, schema_of
+from adjudge.judges.schema import Schema, max_tokens, most_tokens
 from adjudge.judges.vllm_engine import EngineFailure, Generated, Sampling, VLLMEngine
 from adjudge.prompts import PromptBook
 
@@ -120,6 +132,7 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
     - `max_in_flight` questions are in the engine at once; none waits for its turn longer than `hold_s`.
     - `timeout_s` bounds a request from sending to the last token.
     - `scoring` expected derives answers of one enumerated value from their probabilities (adjudge.judges.expected).
+    - `profile` says whether tokens are saved (adjudge.judges.profile).
     - `engine` are further arguments of vLLM's own AsyncEngineArgs, by their names there.
     """
 
@@ -132,6 +145,7 @@ class VLLMConfig(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 600.0
     temperature: float = 0.0
     scoring: Scoring = "sampled"
+    profile: Profile = "exact"
     engine: Mapping[str, Any] = {}
 
 
@@ -161,13 +175,15 @@ class VLLMJudge:
         self.identity = JudgeIdentity(
             name=name,
             fingerprint=f"{name} {weights}{keyed}",
-            sampling=f"temperature={config.temperature:g} scoring={config.scoring}",
+            sampling=f"temperature={config.temperature:g} scoring={config.scoring}{sampling_of(config.profile)}",
             analysis=config.scoring == "sampled",
+            profile=config.profile,
         )
         self._config = config
         self._book = book
         self._secret = secret
         self._forms: dict[tuple[type[Answer], int, tuple[float, ...]], _Form] = {}
+        self._seen = TokensSeen() if config.profile == "fast" else None
         self._queue = ContextQueue(config.max_in_flight, hold_s=config.hold_s)
         self._loading: asyncio.Task[VLLMEngine] | None = None
         self._is_closed = False
@@ -186,7 +202,8 @@ class VLLMJudge:
                 "max_model_len": config.max_context,
                 **config.engine,
             }
-            self._loading = asyncio.ensure_future(asyncio.to_thread(VLLMEngine.load, config.model, options))
+            load = partial(VLLMEngine.load, config.model, options, fp8_cache=config.profile == "fast")
+            self._loading = asyncio.ensure_future(asyncio.to_thread(load))
         engine = await asyncio.shield(self._loading)
         self._queue.capacity = engine.cache_tokens
         return engine
@@ -254,7 +271,7 @@ class VLLMJudge:
         said = [*messages(question, self._book, form.schema, self._secret), *more]
         loop = asyncio.get_running_loop()
         prompt = await loop.run_in_executor(self._threads, engine.tokens, said)
-        self._bytes += sum(_size(message["content"]) for message in said)
+        self._bytes += sum(len(message["content"].encode(errors="replace")) for message in said)
         self._prompt_tokens += len(prompt)
         return prompt
 
@@ -266,7 +283,10 @@ class VLLMJudge:
                 if ask.form.labels is not None:
                     return await ask.expected(ask.form.labels)
                 reply = await ask.sampled(self._config.temperature)
-                return await self._corrected(ask, reply) if reply.fault else reply
+                reply = await self._corrected(ask, reply) if reply.fault else reply
+                if self._seen is not None:
+                    self._seen.take(ask.question, reply)
+                return reply
         except EngineFailure as failure:
             return Reply(reason=failure.reason, text=str(failure), usage=ask.usage)
         except TimeoutError:
@@ -284,14 +304,12 @@ class VLLMJudge:
 
     def _estimate(self, question: Question[A], form: _Form, block: int) -> tuple[int, int]:
         """Roughly how many tokens of the cache the context takes, and how many the rest of prompt and answer."""
-        context = sum(_size(section.text) for section in question.context.sections)
-        if isinstance(question, PublishedQuestion):
-            rest = sum(_size(message["content"]) for message in question.messages()) - context
-        else:
-            template = self._book.get(question.prompt, question.language).template
-            rest = _size(template) + sum(map(_size, question.fields().values()))
+        context, rest = sizes(question, self._book)
         ratio = self._prompt_tokens / self._bytes
-        return round(context * ratio), round(rest * ratio + _ANSWER_SHARE * form.budgets[0]) + block
+        answer = _ANSWER_SHARE * form.budgets[0]
+        if self._seen is not None:
+            answer = self._seen.mean(question, answer)
+        return round(context * ratio), round(rest * ratio + answer) + block
 
     def _form(self, question: Question[A]) -> _Form:
         if isinstance(question, PublishedQuestion):
@@ -299,12 +317,17 @@ class VLLMJudge:
         key = (question.answer, question.count, question.options)
         form = self._forms.get(key)
         if form is None:
-            schema = schema_of(question, self.identity.analysis)
-            labels = labels_of(schema) if self._config.scoring == "expected" else None
+            config = self._config
+            schema = asked_schema(question, self.identity.analysis, config.profile)
+            expects = config.scoring == "expected" or config.profile == "fast"
+            labels = labels_of(schema) if expects else None
             budgets = (max_tokens(schema), most_tokens(schema))
             form = _Form(schema, msgspec.json.encode(schema).decode(), budgets, labels)
             self._forms[key] = form
-        return form
+        if self._seen is None or form.labels is not None:
+            return form
+        budget = self._seen.budget(question, form.budgets[0])
+        return msgspec.structs.replace(form, budgets=(budget, form.budgets[1]))
 
 
 def _free(question: PublishedQuestion[T]) -> _Form:
@@ -385,8 +408,3 @@ class _Ask(Generic[A]):
         found = await self.engine.generate(prompt, how, self._asked.priority, self._turn.warm)
         self.usage += found.usage
         return found
-
-
-def _size(text: str) -> int:
-    """The size in bytes: a token takes about as many in any language."""
-    return len(text.encode(errors="replace"))

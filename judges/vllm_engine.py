@@ -72,8 +72,11 @@ class VLLMEngine:
         self.cache_tokens: int = (cache.num_gpu_blocks or 0) * self.block
 
     @classmethod
-    def load(cls, model: str, options: Mapping[str, object]) -> "VLLMEngine":
-        """Load `model`; `options` are arguments of AsyncEngineArgs. Takes seconds to minutes. Raises JudgeError."""
+    def load(cls, model: str, options: Mapping[str, object], fp8_cache: bool = False) -> "VLLMEngine":
+        """Load `model`; `options` are arguments of AsyncEngineArgs. Takes seconds to minutes. Raises JudgeError.
+
+        With `fp8_cache`, its cache is of fp8 if the GPU computes in that, unless `options` say otherwise.
+        """
         os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # we have threads
@@ -93,6 +96,7 @@ class VLLMEngine:
             "scheduling_policy": "priority",
             "structured_outputs_config": structured,
             "disable_log_stats": True,
+            **({"kv_cache_dtype": "fp8"} if fp8_cache and current_platform.supports_fp8() else {}),
         }
         try:
             arguments = AsyncEngineArgs(model=model, **{**ours, **options})

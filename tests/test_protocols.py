@@ -15,7 +15,7 @@ from adjudge.engine.formats.dataset import load_dataset
 from adjudge.fetchers.page import Page
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Context, LexicalJudge
-from adjudge.scoring.contract.protocol import Explaining, ScoringProtocol, expected, score_case
+from adjudge.scoring.contract.protocol import Explaining, ScoringProtocol, prefixed, score_case
 from adjudge.scoring.deepresearch_bench.fact_questions import Repeats
 from adjudge.scoring.deepresearch_bench.yardstick import average_weights, static_criteria
 from adjudge.scoring.dr3_eval.questions import ChecklistOf, Recall
@@ -133,7 +133,7 @@ async def test_explained_criteria_are_lines_of_evidence(
 
 @pytest.mark.parametrize("name", HEADLINES)
 def test_expected_ratios_pool_expected_scores(name: str) -> None:
-    metrics = {metric.name: metric for metric in expected(protocol_named(name)).metrics}
+    metrics = {metric.name: metric for metric in prefixed(protocol_named(name), "expected.").metrics}
     pooled = [metric for metric in metrics.values() if metric.ratio is not None]
     assert bool(pooled) == (name in ("dr3", "fact", "livedr"))
     assert all(part in metrics for metric in pooled for part in metric.ratio or ())

@@ -13,7 +13,7 @@ from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.judges import LexicalJudge
 from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.contract.protocol import CaseMetrics, expected, score_case
+from adjudge.scoring.contract.protocol import CaseMetrics, prefixed, score_case
 from adjudge.scoring.deepresearch_bench.race import Race
 from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.tools import DirectTools
@@ -33,24 +33,27 @@ def scored(protocol: object, of: Case) -> object:
 
 @pytest.mark.parametrize("text", ["The report names fact number 1.", ""])
 def test_expected_scores_are_the_same_under_other_names(text: str) -> None:
-    sampled, by_expectation = scored(Rubrics(), case(text)), scored(expected(Rubrics()), case(text))
+    sampled, by_expectation = (
+        scored(Rubrics(), case(text)),
+        scored(prefixed(Rubrics(), "expected."), case(text)),
+    )
     assert by_expectation.scores == {f"expected.{name}": value for name, value in sampled.scores.items()}
     assert by_expectation.protocol == "rubrics"
     assert by_expectation.reason == sampled.reason
 
 
 def test_reasons_of_missing_scores_are_kept() -> None:
-    card = scored(expected(Rubrics()), case("text", Task(id="1", prompt="?")))
+    card = scored(prefixed(Rubrics(), "expected."), case("text", Task(id="1", prompt="?")))
     assert set(card.reasons) == set(card.scores)
     assert set(card.reasons.values()) == {"gold_missing"}
 
 
 def test_metrics_keep_all_but_their_names() -> None:
     for protocol in (Rubrics(), Race()):
-        pairs = list(zip(protocol.metrics, expected(protocol).metrics, strict=True))
+        pairs = list(zip(protocol.metrics, prefixed(protocol, "expected.").metrics, strict=True))
         assert all(new.name == f"expected.{old.name}" for old, new in pairs)
         assert all(msgspec.structs.replace(new, name=old.name, ratio=old.ratio) == old for old, new in pairs)
-        assert isinstance(expected(protocol), CaseMetrics) == isinstance(protocol, CaseMetrics)
+        assert isinstance(prefixed(protocol, "expected."), CaseMetrics) == isinstance(protocol, CaseMetrics)
 
 
 def test_expected_scoring_prefixes_metric_names() -> None:
@@ -59,7 +62,7 @@ def test_expected_scoring_prefixes_metric_names() -> None:
     config = RunConfig.of({**raw, "judge": judge})
     assert config.resolved.protocols[0].metrics[0].name == "expected.score"
     panel = {"backend": "panel", "members": [judge, "lexical"]}
-    assert RunConfig.of({**raw, "judge": panel}).resolved.bench.default.expects
+    assert RunConfig.of({**raw, "judge": panel}).resolved.bench.default.prefix == "expected."
     with pytest.raises(ConfigError, match=r"expected\.score"):
         RunConfig.of({**raw, "judge": "lexical"})
 

@@ -6,7 +6,8 @@ It evaluates with a judge that only counts questions.
 import argparse
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 from rich.markup import escape
@@ -28,6 +29,7 @@ from adjudge.engine.runs.record import Judging
 from adjudge.engine.statistics.selection import explained
 from adjudge.engine.tables.table import Column, Table
 from adjudge.judges import Usage
+from adjudge.judges.judgment import Profile
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.plural import plural
 from adjudge.prompts import PromptBook
@@ -58,6 +60,33 @@ class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
     oversized: dict[str, int] = {}
 
 
+class PlannedProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures of a `Plan`, if every judge that has the profile `name` had it; `is_chosen` if that changes none."""
+
+    name: Profile
+    is_chosen: bool
+    to_ask: int
+    prompt_tokens: int
+    shared_tokens: int
+    completion_tokens: int
+    seconds: float | None
+    cost: float | None
+
+    @classmethod
+    def of(cls, name: Profile, is_chosen: bool, judges: Sequence[PlannedJudge]) -> "PlannedProfile":
+        """The figures of all `judges` together."""
+        return cls(
+            name=name,
+            is_chosen=is_chosen,
+            to_ask=sum(one.to_ask for one in judges),
+            prompt_tokens=sum(one.prompt_tokens for one in judges),
+            shared_tokens=sum(one.shared_tokens for one in judges),
+            completion_tokens=sum(one.completion_tokens for one in judges),
+            seconds=_together(max, [one.seconds for one in judges]),
+            cost=_together(sum, [one.cost for one in judges]),
+        )
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated cost of a run.
 
@@ -72,7 +101,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `window_unsaid` distinguishes it from a judge without one). `citations` says of which systems the marks and
     addresses lead to no pair of a statement and a page, where FACT is scored. `absent` are pages that the snapshot
     lacks, by the first reports. Where not each of the `scorecards` was tried, all figures but these two are estimated
-    from those `tried`, drawn at random.
+    from those `tried`, drawn at random. `profiles` has figures for each profile; empty if no judge has a choice.
     """
 
     cases: int
@@ -98,6 +127,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     words: dict[str, str] = {}
     citations: tuple[str, ...] = ()
     absent: AbsentPages | None = None
+    profiles: tuple[PlannedProfile, ...] = ()
 
 
 def plan(config: RunConfig) -> Plan:
@@ -122,6 +152,18 @@ async def _plan(config: RunConfig) -> Plan:
         for seat, window in zip(every, windows, strict=True)
     )
     takers = found.notes.values()
+    profiles = []
+    for profile in get_args(Profile):
+        changed = config.profiled(profile)
+        if changed.resolved.bench.judged == config.resolved.bench.judged:
+            profiles.append(PlannedProfile.of(profile, True, judges))
+        else:
+            others = await dry_run(changed, course.sample(config.repeats, share))
+            planned = (
+                _planned(seat, others.notes[seat.name], None, config.prices, times)
+                for seat in changed.resolved.bench.seats.values()
+            )
+            profiles.append(PlannedProfile.of(profile, False, tuple(planned)))
     questions = sum((taker.questions for taker in takers), found.stored)
     oversized = sum((Counter(one.oversized) for one in judges), Counter[str]())
     judging = Judging.of(config.resolved.bench, {name: taker.identity for name, taker in found.notes.items()})
@@ -152,6 +194,7 @@ async def _plan(config: RunConfig) -> Plan:
         words=dict(sorted(found.words.items())),
         citations=_citations(config, drawn(dataset.reports, share)),
         absent=absent_pages(config.fetch, dataset.reports),
+        profiles=() if all(one.is_chosen for one in profiles) else tuple(profiles),
     )
 
 
@@ -273,6 +316,8 @@ def _print_plan(found: Plan) -> None:
         console.print(str(found.absent), markup=False, soft_wrap=True)
     if len(found.judges) > 1:
         print_table(_judges_table(found))
+    if found.profiles:
+        print_table(_profiles_table(found))
     if found.seconds is None or found.cost is None:
         unknown = (one for one in found.judges if one.seconds is None or one.cost is None)
         unpriced = dict.fromkeys(name for one in unknown for name in one.unpriced or (one.name,))
@@ -290,6 +335,29 @@ def _questions_table(found: Plan) -> Table:
     return Table.of(
         title=f"{plural(found.scorecards, 'scorecard')} of {plural(found.cases, 'case')}, judged by {found.judge}",
         columns=(Column("questions: what is asked for", words=True), Column("number")),
+        blocks=[rows],
+    )
+
+
+def _profiles_table(found: Plan) -> Table:
+    """What judges would be asked, and for how long, by their profile."""
+    rows = []
+    for one in found.profiles:
+        counts = (one.to_ask, one.prompt_tokens, one.completion_tokens)
+        hours = "unknown" if one.seconds is None else f"{one.seconds / 3600:,.2f}"
+        cost = "unknown" if one.cost is None else f"{one.cost:,.2f}"
+        name = f"{one.name} (this run)" if one.is_chosen else one.name
+        rows.append((name, *(f"{count:,}" for count in counts), hours, cost))
+    return Table.of(
+        title="by profile of the judge",
+        columns=(
+            Column("profile", words=True),
+            Column("to ask"),
+            Column("prompt tokens", spare=1),
+            Column("generated"),
+            Column("hours"),
+            Column("cost"),
+        ),
         blocks=[rows],
     )
 

@@ -18,6 +18,7 @@ from adjudge.judges.judgment import (
     Combination,
     FromEnvironment,
     Omitted,
+    Profile,
     Scoring,
     is_server_address,
     shown_url,
@@ -97,6 +98,8 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Of sampling; 0 takes the most likely token."""
     scoring: Scoring = "sampled"
     """`sampled` takes the answer as written, `expected` the mean over the probabilities of all labels."""
+    profile: Profile = "exact"
+    """`fast` saves a judge's tokens where that may change an answer; metrics then have names of their own."""
     thinking: bool = False
     """Whether the model thinks before it answers."""
     thinking_tokens: Count = THINKING_TOKENS
@@ -143,12 +146,40 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 "leave them out"
             )
 
+        if self.profile == "fast" and (why := self._slow()) is not None:
+            raise ValueError(f"profile: fast: {why}")
+
+    def _slow(self) -> str | None:
+        """Why this judge has no fast profile, and what to do; None if it has one."""
+        match self:
+            case JudgeConfig(backend="lexical"):
+                return "the lexical judge has none; leave profile out"
+            case JudgeConfig(backend="panel"):
+                return "set it for members of the panel"
+            case JudgeConfig(thinking=True):
+                return "a model that thinks cannot skip its thoughts; leave thinking out"
+            case JudgeConfig(scoring="expected"):
+                return "chooses by itself which scores are expected values; leave scoring out"
+            case JudgeConfig(stream=True):
+                return "a stream has no probabilities of tokens; leave stream out"
+            case JudgeConfig(omit=omitted) if "response_format" in omitted:
+                return "needs replies that keep to a schema; take response_format out of omit"
+        return None
+
+    def profiled(self, profile: Profile) -> "JudgeConfig":
+        """This judge, or each member of the panel, with the `profile`, where it has that."""
+        if self.backend == "panel":
+            members = [one.profiled(profile) for one in self.panel()]
+            return self if members == [*self.panel()] else msgspec.structs.replace(self, members=members)
+        return self if self._slow() is not None else msgspec.structs.replace(self, profile=profile)
+
     @property
-    def expects(self) -> bool:
-        """Whether scores are expected values over label probabilities; for a panel, whether any member's are."""
-        return self.scoring == "expected" or (
-            self.backend == "panel" and any(m.expects for m in self.panel())
-        )
+    def prefix(self) -> str:
+        """What the names of metrics by this judge begin with: answers in another way are another measurement."""
+        judges = self.panel() if self.backend == "panel" else (self,)
+        if any(one.profile == "fast" for one in judges):
+            return "fast."
+        return "expected." if any(one.scoring == "expected" for one in judges) else ""
 
     @property
     def is_rated(self) -> bool:
@@ -292,6 +323,11 @@ class Bench:
             free_text=all(self._free_text.get(answer, False) for answer in answers),
         )
 
+    @property
+    def judged(self) -> dict[str, JudgeConfig]:
+        """Who answers what, by the names of protocols and media."""
+        return {answer: seat.config for answer, seat in self._by_answer.items()}
+
     def of(self, protocol: str) -> Seat:
         """The judge of a protocol. What is none of the run's protocols is the default's, or else the first one's."""
         first = next(iter(self.seats.values()))
@@ -299,11 +335,11 @@ class Bench:
 
     def for_media(self, protocol: str) -> dict[str, Seat]:
         """The judges of media for a protocol: none that scores otherwise than its own judge does."""
-        expects = self.of(protocol).config.expects
+        prefix = self.of(protocol).config.prefix
         return {
             medium: self._by_answer[medium]
             for medium in self._shown.get(protocol, ())
-            if medium in self._by_answer and self._by_answer[medium].config.expects == expects
+            if medium in self._by_answer and self._by_answer[medium].config.prefix == prefix
         }
 
 

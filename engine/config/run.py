@@ -26,6 +26,7 @@ from adjudge.engine.config.protocols import named_protocols, protocol_loaders, w
 from adjudge.engine.config.redaction import credentials, named_credentials
 from adjudge.engine.config.reward import Formula, RewardConfig
 from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive, Seconds, mistake
+from adjudge.judges.judgment import Profile
 from adjudge.judges.plural import listed, plural
 from adjudge.judges.published import CheckoutError
 from adjudge.scoring.answers.parts import MinAnswered
@@ -34,7 +35,7 @@ from adjudge.scoring.contract.protocol import (
     Comparing,
     PublishedCalls,
     ScoringProtocol,
-    expected,
+    prefixed,
 )
 
 __all__ = [
@@ -419,12 +420,21 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return named_protocols(entries, shared, {"cleaning": "none"} if self.articles == "cleaned" else {})
 
     def _as_judged(self, protocols: tuple[ScoringProtocol, ...]) -> tuple[ScoringProtocol, ...]:
-        """`protocols`, those whose judge gives expected values with metrics for these."""
+        """`protocols`, those whose judge answers in another way with other names of metrics."""
         # Free text has no labels whose probabilities could be seen, and a winner no mean: both are sampled.
         plain = (PublishedCalls, Comparing)
         return tuple(
-            expected(one) if self.judge_of(one.name).expects and not isinstance(one, plain) else one
+            prefixed(one, prefix)
+            if (prefix := self.judge_of(one.name).prefix) and not isinstance(one, plain)
+            else one
             for one in protocols
+        )
+
+    def profiled(self, profile: Profile) -> "RunConfig":
+        """This configuration with the `profile` for each of its judges that has it."""
+        judges = {name: JudgeConfig.of(one).profiled(profile) for name, one in self.judges.items()}
+        return msgspec.structs.replace(
+            self, judge=JudgeConfig.of(self.judge).profiled(profile), judges=judges
         )
 
     def with_budget(self, comparisons: int) -> "RunConfig":

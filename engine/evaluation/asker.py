@@ -26,7 +26,7 @@ from adjudge.fetchers.page import Fetcher, Page, PageSource, failed
 from adjudge.fetchers.urls import NormalURL
 from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.chat import prompt_digests
-from adjudge.judges.schema import schema_of
+from adjudge.judges.profile import asked_schema
 from adjudge.prompts import PromptBook
 
 NO_PAGES = "off"
@@ -136,7 +136,12 @@ class Asker:
         if found is None:
             prompts = prompt_digests(question, self._book)
             who = self.judge.identity
-            parts = (who.fingerprint, who.sampling, prompts, schema_of(question, who.analysis))
+            parts = (
+                who.fingerprint,
+                who.sampling,
+                prompts,
+                asked_schema(question, who.analysis, who.profile),
+            )
             found = self._static[kind] = hashlib.blake2b(
                 msgspec.msgpack.encode(parts), digest_size=16
             ).digest()

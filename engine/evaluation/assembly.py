@@ -221,7 +221,10 @@ def make_judge(config: JudgeConfig, book: PromptBook, free_text: bool = False) -
     if config.backend == "vllm":
         return VLLMJudge(_vllm(config), book, secret_from_environment())
     if config.scoring == "expected":
-        raise ConfigError("judge: scoring: expected needs backend vllm, which sees label probabilities")
+        raise ConfigError(
+            "judge: scoring: expected needs backend vllm; a server has profile: fast, which takes expected values "
+            "where an answer is one label"
+        )
     urls = config.urls or [config.url]
     if not all(urls) or not config.model:
         raise ConfigError("judge: backend openai needs url: (or urls:) and model:")
@@ -264,6 +267,7 @@ def _openai(config: JudgeConfig, url: str, max_in_flight: int, free_text: bool) 
         omit=tuple(config.omit),
         stream=config.stream,
         strict_identity=config.strict_identity,
+        profile=config.profile,
         free_text=free_text,
     )
 

@@ -20,6 +20,7 @@ from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.chat import messages
 from adjudge.judges.panel import PanelJudge
 from adjudge.judges.plural import plural
+from adjudge.judges.profile import asked_schema
 from adjudge.judges.published import PublishedQuestion, Said
 from adjudge.judges.question import words_of
 from adjudge.judges.schema import Schema, likely_tokens, max_tokens, schema_of, shortened
@@ -174,7 +175,7 @@ class NoteTaker:
 
     async def answer(self, question: Question[A], asked: Asked) -> Reply[A]:
         """The question's example or lexical answer, or the smallest that fits its type."""
-        schema = schema_of(question, self.identity.analysis)
+        schema = asked_schema(question, self.identity.analysis, self.identity.profile)
         self.questions[type(question).__name__] += 1
         self.words[type(question).__name__] = words_of(question)
         sent = messages(question, self._book, schema, b"plan")

@@ -1,8 +1,8 @@
 """What a protocol is, what it may do, and how it is given a case.
 
-A judge that scores by expectation answers without reasoning, with a mean over labels. That is a different measurement
-from a sampled score, and the two must never share a column, so a protocol under such a judge has metric names of its
-own.
+A judge that scores by expectation answers without reasoning, with a mean over labels, and a fast one does so for some
+questions. Either is a different measurement, and must never share a column with another, so a protocol under such a
+judge has metric names of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,10 +28,10 @@ __all__ = [
     "ShowsMedia",
     "Tools",
     "by_case",
-    "expected",
     "installed_protocols",
     "minimum",
     "own_doing",
+    "prefixed",
     "published_protocols",
     "score_case",
     "unscored",
@@ -249,17 +249,17 @@ def _loaders(group: str) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield entry.name, entry.load
 
 
-PREFIX = "expected."
+def prefixed(protocol: ScoringProtocol, prefix: str) -> ScoringProtocol:
+    """`protocol` with `prefix` before the name of every metric."""
+    if isinstance(protocol, CaseMetrics):
+        return _PrefixedByCase(protocol, prefix, protocol)
+    return _Prefixed(protocol, prefix)
 
 
-def expected(protocol: ScoringProtocol) -> ScoringProtocol:
-    """`protocol` with every metric's name prefixed."""
-    return _ExpectedByCase(protocol, protocol) if isinstance(protocol, CaseMetrics) else _Expected(protocol)
-
-
-class _Expected:
-    def __init__(self, protocol: ScoringProtocol) -> None:
+class _Prefixed:
+    def __init__(self, protocol: ScoringProtocol, prefix: str) -> None:
         self._protocol = protocol
+        self._prefix = prefix
 
     @property
     def name(self) -> str:
@@ -267,7 +267,7 @@ class _Expected:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        return tuple(map(_renamed, self._protocol.metrics))
+        return tuple(map(self._renamed, self._protocol.metrics))
 
     @property
     def pages(self) -> bool:
@@ -277,21 +277,20 @@ class _Expected:
         card = await self._protocol.score(case, tools)
         return msgspec.structs.replace(
             card,
-            scores={PREFIX + name: value for name, value in card.scores.items()},
-            reasons={PREFIX + name: reason for name, reason in card.reasons.items()},
-            bounds={PREFIX + name: bounds for name, bounds in card.bounds.items()},
+            scores={self._prefix + name: value for name, value in card.scores.items()},
+            reasons={self._prefix + name: reason for name, reason in card.reasons.items()},
+            bounds={self._prefix + name: bounds for name, bounds in card.bounds.items()},
         )
 
+    def _renamed(self, metric: Metric) -> Metric:
+        ratio = metric.ratio and (self._prefix + metric.ratio[0], self._prefix + metric.ratio[1])
+        return msgspec.structs.replace(metric, name=self._prefix + metric.name, ratio=ratio)
 
-class _ExpectedByCase(_Expected):
-    def __init__(self, protocol: ScoringProtocol, metrics: CaseMetrics) -> None:
-        super().__init__(protocol)
+
+class _PrefixedByCase(_Prefixed):
+    def __init__(self, protocol: ScoringProtocol, prefix: str, metrics: CaseMetrics) -> None:
+        super().__init__(protocol, prefix)
         self._metrics = metrics
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        return tuple(map(_renamed, self._metrics.metrics_of(case)))
-
-
-def _renamed(metric: Metric) -> Metric:
-    ratio = metric.ratio and (PREFIX + metric.ratio[0], PREFIX + metric.ratio[1])
-    return msgspec.structs.replace(metric, name=PREFIX + metric.name, ratio=ratio)
+        return tuple(map(self._renamed, self._metrics.metrics_of(case)))
