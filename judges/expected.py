@@ -12,7 +12,7 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -111,47 +111,67 @@ async def spoken_distribution(labels: Labels, spoken: Spoken) -> list[float]:
     wholes = [_bare(labels.before + value + labels.after) for value in labels.values]
     found = [0.0] * len(wholes)
 
-    async def descend(places: tuple[int, ...], probability: float) -> None:
-        if len(places) == 1 or probability < _NEGLIGIBLE:
+    async def descend(places: tuple[int, ...], branch: _Branch) -> None:
+        if len(places) == 1 or branch.probability < _NEGLIGIBLE:
             for place in places:
-                found[place] += probability / len(places)
+                found[place] += branch.probability / len(places)
             return
-        shares = _shares(wholes, places, await spoken(places))
-        await asyncio.gather(*(descend(branch, probability * share) for branch, share in shares.items()))
+        branches = _branches(wholes, places, branch, await spoken(places))
+        await asyncio.gather(*(descend(*one) for one in branches.items()))
 
-    await descend(tuple(range(len(wholes))), 1.0)
+    await descend(tuple(range(len(wholes))), _Branch("", 1.0))
     return found
 
 
-def _shares(
-    wholes: Sequence[str], places: tuple[int, ...], steps: Sequence[Step]
-) -> dict[tuple[int, ...], float]:
-    """How probable the branches of `places` are, each of fewer labels. Raises NoProbabilities."""
-    shares: defaultdict[tuple[int, ...], float] = defaultdict(float)
-    said, left, probability = "", places, 1.0
+class _Branch(NamedTuple):
+    """How some labels were reached: by what was said, and with which probability."""
+
+    said: str
+    probability: float
+
+
+def _branches(
+    wholes: Sequence[str], places: tuple[int, ...], reached: _Branch, steps: Sequence[Step]
+) -> dict[tuple[int, ...], _Branch]:
+    """The branches of labels at `places`, each of fewer labels, that a reply shows. Raises NoProbabilities."""
+    found: dict[tuple[int, ...], _Branch] = {}
+    said, left, probability = "", places, reached.probability
     for step in steps:
+        begun, after = _bare(said), _bare(said + step.token)
+        if reached.said.startswith(after):  # no alternative to it counts: it has been said
+            said += step.token
+            continue
         masses: defaultdict[tuple[int, ...], float] = defaultdict(float)
+        tokens: dict[tuple[int, ...], tuple[float, str]] = {}
         for token, log in step.likely.items():
-            masses[_fitting(wholes, left, said + token)] += math.exp(min(log, 0.0))
+            fitting, mass = _fitting(wholes, left, said + token), math.exp(min(log, 0.0))
+            masses[fitting] += mass
+            tokens[fitting] = max(tokens.get(fitting, (0.0, "")), (mass, _bare(said + token)))
         masses.pop((), None)
-        said += step.token
-        chosen = _fitting(wholes, left, said)
-        if chosen != left:  # what decides nothing yet is the same labels in other tokens
-            masses.pop(left, None)
-        total = sum(masses.values())
+        chosen = _fitting(wholes, left, said + step.token)
         if not masses.get(chosen):
             raise NoProbabilities(f"no probability of {step.token!r}")
-        for branch, mass in masses.items():
-            if branch != chosen:
-                shares[branch] += probability * mass / total
+        decided = {place for fitting in masses if fitting != left for place in fitting}
+        rest = tuple(place for place in left if place not in decided)
+        if len(begun) < len(reached.said) and rest:  # another token than the one that has been said
+            return {rest: _Branch(reached.said, probability)}
+        if chosen != left and (undecided := masses.pop(left, None)) is not None and rest:
+            # A model that means one of the decided labels says its token.
+            masses[rest], tokens[rest] = undecided, tokens[left]
+        total = sum(masses.values())
+        for fitting, mass in masses.items():
+            if fitting != chosen:
+                before = found.get(fitting, _Branch("", 0.0)).probability
+                found[fitting] = _Branch(tokens[fitting][1], before + probability * mass / total)
         probability *= masses[chosen] / total
-        left = chosen
+        said, left = said + step.token, chosen
         if len(left) == 1:
             break
     if left == places:
         raise NoProbabilities("a reply without probabilities of tokens")
-    shares[left] += probability
-    return shares
+    before = found.get(left, _Branch("", 0.0)).probability
+    found[left] = _Branch(_bare(said), before + probability)
+    return found
 
 
 def _fitting(wholes: Sequence[str], places: tuple[int, ...], said: str) -> tuple[int, ...]:

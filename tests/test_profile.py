@@ -261,19 +261,64 @@ async def test_refusal_in_a_branch_is_the_reason() -> None:
 # -- probabilities from a server's tokens
 
 
+def by_tokens(wholes: Sequence[str], weights: Sequence[float], vocabulary: Sequence[str]) -> list[Step]:
+    """The likeliest of `wholes` by a model that says each in the longest tokens of `vocabulary`, or letters."""
+    spelled = []
+    for whole in wholes:
+        tokens, at = [], 0
+        while at < len(whole):
+            longest = max(
+                (one for one in vocabulary if whole.startswith(one, at)), key=len, default=whole[at]
+            )
+            tokens.append(longest)
+            at += len(longest)
+        spelled.append(tokens)
+    steps, given_tokens = [], []
+    best = spelled[max(range(len(wholes)), key=weights.__getitem__)]
+    for place, token in enumerate(best):
+        masses: dict[str, float] = {}
+        for tokens, weight in zip(spelled, weights, strict=True):
+            if tokens[:place] == given_tokens and len(tokens) > place:
+                masses[tokens[place]] = masses.get(tokens[place], 0.0) + weight
+        steps.append(
+            Step(token, {one: math.log(mass / sum(masses.values())) for one, mass in masses.items()})
+        )
+        given_tokens = [*given_tokens, token]
+    return steps
+
+
 @given(st.data())
 def test_distribution_is_that_of_any_tokens(data: st.DataObject) -> None:
-    values = data.draw(st.lists(st.text("ab1", min_size=1, max_size=4), min_size=2, max_size=6, unique=True))
+    pieces = st.text("ab1", min_size=1, max_size=4)
+    values = data.draw(st.lists(pieces, min_size=2, max_size=6, unique=True))
     weights = data.draw(st.lists(st.floats(0.05, 1), min_size=len(values), max_size=len(values)))
+    vocabulary = ['{"x":', ' "', *data.draw(st.lists(pieces, max_size=6, unique=True))]
     labels = Labels('{"x":"', tuple(values), '"}', None)
 
     async def spoken(some: tuple[int, ...]) -> list[Step]:
         wholes = [f'{{"x": "{values[place]}"}}' for place in some]
-        return letters(wholes, [weights[place] for place in some])
+        return by_tokens(wholes, [weights[place] for place in some], vocabulary)
 
     found = asyncio.run(spoken_distribution(labels, spoken))
     assert found == pytest.approx([weight / sum(weights) for weight in weights], abs=2e-3)
     assert sum(found) == pytest.approx(1)
+
+
+def test_token_that_begins_another_keeps_its_own_labels() -> None:
+    """`1` and `10` are both tokens, and so is what they follow together with the first digit, which nobody says."""
+    shown = [
+        Step('{"x":', {'{"x":': -0.01, '{"x":1': -5.0}),
+        Step("10", {"10": math.log(0.5), "1": math.log(0.3), "2": math.log(0.2)}),
+    ]
+    of_the_rest = [Step('{"x":', {'{"x":': 0.0}), Step("1", {"1": 0.0}), Step("}", {"}": -0.5, ".5": -1.0})]
+
+    async def spoken(some: tuple[int, ...]) -> list[Step]:
+        return shown if len(some) == 4 else of_the_rest
+
+    labels = Labels('{"x":', ("1", "1.5", "10", "2"), "}", (1.0, 1.5, 10.0, 2.0))
+    one, half, ten, two = asyncio.run(spoken_distribution(labels, spoken))
+    assert ten == pytest.approx(0.5, abs=0.01) and two == pytest.approx(0.2, abs=0.01)
+    assert one / half == pytest.approx(math.exp(0.5)) and one + half == pytest.approx(0.3, abs=0.01)
 
 
 @pytest.mark.parametrize(
