@@ -84,6 +84,9 @@ def cases(count: int) -> Iterator[Case]:
         yield Case(task=task, report=Report(task_id=task.id, system=f"s{number % 10}", text=text))
 
 
+_UNASKED = "http://127.0.0.1:9/v1"  # a scripted judge answers in its place
+
+
 def _config(folder: str, url: str) -> RunConfig:
     judge = {"backend": "openai", "url": url, "model": "mock", "max_in_flight": LIMIT}
     settings = {"address": "local", "evaluators": EVALUATORS}
@@ -217,7 +220,7 @@ async def _scripted_here(folder: str, count: int, lasting: int) -> Spent:
     """Runs of `count` questions, of at least `lasting` together: the processor's speed differs from one to the next."""
     spent = []
     for number, size in enumerate([1_000] + [count] * max(1, lasting // count)):
-        async with open_evaluator(_config(f"{folder}/{number}", "-"), judge=scripted) as evaluator:
+        async with open_evaluator(_config(f"{folder}/{number}", _UNASKED), judge=scripted) as evaluator:
             spent.append(await _scored(evaluator, size, lambda: {"the process": os.getpid()}))
     wall, cpu = (
         statistics.fmean(taken) for taken in zip(*((one.wall, one.cpu) for one in spent[1:]), strict=True)
@@ -230,7 +233,7 @@ async def _scripted_on_ray(folder: str, count: int) -> Spent:
         workers = filter(lambda pid: b"ray::EvaluatorActor" in command(pid), _below(os.getpid()))
         return {"driver": os.getpid()} | {f"evaluator {n}": pid for n, pid in enumerate(sorted(workers))}
 
-    async with open_cluster(_config(folder, "-"), scripted) as cluster:
+    async with open_cluster(_config(folder, _UNASKED), scripted) as cluster:
         while len(cluster.evaluators) < EVALUATORS:
             await asyncio.sleep(0.1)
         return await _scored(cluster, count, processes)
