@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import aiohttp
 import brotli
 
-from adjudge.fetchers.failures import Failure, LargeFile
+from adjudge.fetchers.failures import Failure, LargeFile, TooLarge
 from adjudge.fetchers.page import could_be_read, kind_of
 
 if sys.version_info >= (3, 14):
@@ -94,13 +94,6 @@ def _ends_itself(content: bytearray) -> bool:
     """Whether `content` ends with the mark that says that nothing follows."""
     end = bytes(content[-64:]).rstrip().lower()
     return end.endswith(b"</html>") or end.endswith(b"%%eof")
-
-
-class TooLarge(Failure):
-    """A body beyond its limit, in bytes."""
-
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__("page_unsupported", f"larger than {max_bytes:,} bytes")
 
 
 class _Decoder(Protocol):

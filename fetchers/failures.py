@@ -44,6 +44,13 @@ class LargeFile(Failure):
     """A body that may be read, if there is room for one of its size."""
 
 
+class TooLarge(Failure):
+    """A body beyond its limit, in bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__("page_unsupported", f"larger than {max_bytes:,} bytes")
+
+
 def status_failure(
     status: int, reason: str, wait: float | None = None, *, direct: bool = False
 ) -> Failure | None:

@@ -19,10 +19,10 @@ import msgspec
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, TooLarge, receive
+from adjudge.fetchers.bodies import ACCEPT_ENCODING, Body, receive
 from adjudge.fetchers.boundary import boundary
 from adjudge.fetchers.downloader import Download, Downloader
-from adjudge.fetchers.failures import Failure, LargeFile, status_failure
+from adjudge.fetchers.failures import Failure, LargeFile, TooLarge, status_failure
 from adjudge.fetchers.flight import SingleFlight, forgotten
 from adjudge.fetchers.guard import PUBLIC_PORTS, Blocked, Guard, Others, Resolve
 from adjudge.fetchers.heads import LARGEST_HEAD, Connector

@@ -12,9 +12,8 @@ from typing import Self
 
 import aiohappyeyeballs
 
-from adjudge.fetchers.bodies import TooLarge
 from adjudge.fetchers.boundary import boundary
-from adjudge.fetchers.failures import Failure
+from adjudge.fetchers.failures import Failure, TooLarge
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import Timeouts
 from adjudge.fetchers.urls import MalformedURL, Parts, normalise_url, split_url

@@ -12,9 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from adjudge.fetchers.bodies import TooLarge
 from adjudge.fetchers.downloader import Download
-from adjudge.fetchers.failures import Failure
+from adjudge.fetchers.failures import Failure, TooLarge
 from adjudge.fetchers.guard import Guard
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.page import media_type

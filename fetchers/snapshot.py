@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from adjudge.fetchers.bodies import TooLarge
-from adjudge.fetchers.failures import Failure, status_failure
+from adjudge.fetchers.failures import Failure, TooLarge, status_failure
 from adjudge.fetchers.files import write_whole
 from adjudge.fetchers.flight import SingleFlight
 from adjudge.fetchers.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts

@@ -89,6 +89,11 @@ def test_run_imports_what_computes_its_leaderboard_only_then(tmp_path: Path) -> 
     assert imported(*words, code=1) & COMPUTING == set()
 
 
+def test_run_without_live_pages_imports_no_network(tmp_path: Path) -> None:
+    found = imported("evaluate", str(world(tmp_path, systems=1, tasks=1)))
+    assert found & {"aiohttp", "aiodns", "pypdfium2"} == set() and "numba" in found
+
+
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

@@ -15,7 +15,7 @@ from adjudge.engine.store import Place
 from adjudge.engine.store.journal import live_parts
 from adjudge.engine.store.judgments import JUDGMENTS
 from adjudge.engine.store.parts import scan
-from adjudge.engine.telemetry.http import metrics_served
+from adjudge.engine.telemetry.endpoint import metrics_served
 from adjudge.engine.telemetry.metrics import Family, page
 from tests.chaos import Pages, cited_world, done, evaluate
 from tests.exposition import by, check, check_scorecards, rows, samples

@@ -45,7 +45,7 @@ from adjudge.engine.runs.tallies import (
 )
 from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
-from adjudge.engine.telemetry.http import metrics_served
+from adjudge.engine.telemetry.endpoint import metrics_served
 from adjudge.engine.telemetry.logs import about, event
 from adjudge.engine.telemetry.metrics import note, page
 from adjudge.judges.errors import JudgeError

@@ -25,9 +25,7 @@ from adjudge.engine.store.writer import FLUSH_SECONDS
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.engine.telemetry.tracing import Spans, opened_tracer
 from adjudge.fetchers.downloader import Downloader
-from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.page import Fetcher
-from adjudge.fetchers.renderer import NoBrowser, chromium
 from adjudge.fetchers.snapshot import SnapshotError, SnapshotFetcher, read_index
 from adjudge.judges import Judge, JudgeIdentity, LexicalJudge
 from adjudge.judges.chat import secret_from_environment
@@ -306,7 +304,11 @@ def rejected_pages(config: FetchConfig) -> list[Rejected]:
     return [Rejected(line.file, line.line, line.why) for line in rejected]
 
 
-def _live(config: FetchConfig, downloader: Downloader | None) -> HttpFetcher:
+def _live(config: FetchConfig, downloader: Downloader | None) -> Fetcher:
+    # Not above: importing aiohttp would be a tenth of a run of one report that reads no live page.
+    from adjudge.fetchers.http import HttpFetcher
+    from adjudge.fetchers.renderer import NoBrowser, chromium
+
     try:
         if config.render != "never":
             chromium()

@@ -12,7 +12,6 @@ from xml.parsers.expat import ExpatError
 
 from adjudge.engine.formats.documents import DocumentError, MissingReader
 from adjudge.engine.formats.input_files import MAX_FILE_BYTES, InputFile, Unopened
-from adjudge.engine.formats.pdf_reports import markdown_of
 from adjudge.engine.formats.word_fields import with_plain_links
 from adjudge.fetchers.extract import decode, excess, extract
 from adjudge.fetchers.office import BROKEN, check_size
@@ -55,6 +54,10 @@ def read_report(file: InputFile) -> str:
         if file.suffix in (".html", ".htm"):
             return _marked_down(decode(body, ""))
         if file.suffix == ".pdf":
+            from adjudge.engine.formats.pdf_reports import (
+                markdown_of,
+            )  # few reports are, and PDFium takes time
+
             return storable(markdown_of(body)).strip()
         return extract(body, "text/plain", "trafilatura").text
     except ImportError as error:

@@ -20,7 +20,8 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.rewards.scorer import open_rewards
 from adjudge.engine.serving.server import RewardServer
-from adjudge.engine.telemetry.http import TOKEN, Access, metrics_served
+from adjudge.engine.telemetry.endpoint import metrics_served
+from adjudge.engine.telemetry.http import TOKEN, Access
 from adjudge.engine.telemetry.logs import begin, form
 
 _PASSED = ("Authorization", "Content-Type", "Content-Encoding")

@@ -8,9 +8,6 @@ otherwise a few hundred of them lock everybody else out. A connection whose requ
 Pages for people are served on this machine only, and what they show is hostile. A content policy allows a page's own
 scripts and styles and nothing else. A request whose Host is not a name of this machine is refused, so that no web page
 can read them by making its own name resolve here. A request that changes something must come from one of the pages.
-
-ADJUDGE_METRICS=HOST:PORT serves a run's metrics while it lasts. Cluster workers send theirs to the driver, so one
-endpoint covers them all.
 """
 
 import asyncio
@@ -26,7 +23,6 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Protocol
 
 import msgspec
 from aiohttp import http, web
@@ -34,7 +30,7 @@ from yarl import URL
 
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.errors import UsageError
-from adjudge.engine.telemetry.metrics import CONTENT_TYPE, Family, page
+from adjudge.engine.telemetry.metrics import CONTENT_TYPE, Measured, page
 
 TOKEN = "ADJUDGE_TOKEN"
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -290,25 +286,14 @@ async def local_only(request: web.Request, handler: Handler) -> web.StreamRespon
     return response
 
 
-ADDRESS = "ADJUDGE_METRICS"
-
-
-class _Measured(Protocol):
-    def measured(self) -> list[Family]: ...
-
-
 @asynccontextmanager
-async def metrics_served(measured: _Measured) -> AsyncIterator[None]:
-    """Serve /metrics inside the block if ADJUDGE_METRICS is set. Raises UsageError for an unusable address."""
-    address = os.environ.get(ADDRESS, "").strip()
-    if not address:
-        yield
-        return
+async def metrics_at(address: str, variable: str, measured: Measured) -> AsyncIterator[None]:
+    """Serve /metrics at `address` inside the block. Raises UsageError for one that cannot be used."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"{ADDRESS}: {address!r} is not an address; write HOST:PORT, like 127.0.0.1:9400")
-    access = Access.from_environment(ADDRESS, host)
+        raise ConfigError(f"{variable}: {address!r} is not an address; write HOST:PORT, like 127.0.0.1:9400")
+    access = Access.from_environment(variable, host)
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         if not access.serves(request.headers.get("Host", "")):
@@ -320,7 +305,7 @@ async def metrics_served(measured: _Measured) -> AsyncIterator[None]:
         return web.Response(body=page(measured.measured()), headers={"Content-Type": CONTENT_TYPE})
 
     runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=1.0)
-    await listen(runner, ADDRESS, host, int(port))
+    await listen(runner, variable, host, int(port))
     try:
         yield
     finally:

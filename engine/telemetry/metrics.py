@@ -80,6 +80,14 @@ class _Page:
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
 
+class Measured(Protocol):
+    """What has metrics to show."""
+
+    def measured(self) -> list[Family]:
+        """Its metrics now."""
+        ...
+
+
 @runtime_checkable
 class _Balanced(Protocol):
     """A judge with several replicas."""
