@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain, count, cycle
+from itertools import count, cycle
 from pathlib import Path
 
 import aiohttp
@@ -99,7 +99,7 @@ def rows(quick: bool, wanted: Callable[[str], bool]) -> Iterator[Row]:
             pipeline.run(FACT, f"store{next(store)}", "live")
 
         def peer() -> None:
-            asyncio.run(Bare(url, address, asked).run(list(chain.from_iterable(cited))))
+            asyncio.run(Bare(url, address, asked).run([page.path for report in cited for page in report]))
 
         runs = QUICK_RUNS if quick else RUNS
         sides = alternating(lambda: _cost(ours, cases), lambda: _cost(peer, cases), runs)
