@@ -30,8 +30,8 @@ from benchmarks.pages import Document, documents
 from benchmarks.timing import Row, alone, main
 from tests.worlds import CRITERIA, lines
 
-SYSTEMS, CASES, QUICK_CASES, WARM_CASES = 20, 4_000, 200, 40
-PAGES, QUICK_PAGES, CITED = 500, 100, 10
+SYSTEMS, CASES, QUICK_CASES, WARM_CASES = 20, 4_000, 100, 40
+PAGES, QUICK_PAGES, CITED = 500, 50, 10
 FACT = {"name": "fact", "extraction": "markers"}
 
 

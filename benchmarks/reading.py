@@ -31,7 +31,7 @@ from benchmarks.timing import Row, alternating, main
 
 NAME = "FACT reading its pages"
 PEER = "bare aiohttp loop with trafilatura, same pages and bytes"
-CASES, QUICK_CASES, PAGES, QUICK_PAGES = 4_000, 400, 500, 100
+CASES, QUICK_CASES, PAGES, QUICK_PAGES = 4_000, 100, 500, 50
 RUNS, QUICK_RUNS = 3, 1
 PER_HOST = 64  # pages at once, as `benchmarks.pipeline` allows
 BOUND = LIMIT / LATENCY / CITED  # reports a second, if the judge's latency alone counted

@@ -2,7 +2,7 @@
 
     python -m benchmarks.recompute [--quick] [--json] [--only WORDS]
 
-20 systems x 1,000 tasks (quick: 20), reports of 6,000 characters, 50 judgments per report: one of RACE, whose weights
+20 systems x 1,000 tasks (quick: 10), reports of 6,000 characters, 50 judgments per report: one of RACE, whose weights
 are in the gold, and 49 of rubrics, 20 of whose criteria are in a file for all tasks. The engine first fills the store,
 using a scripted judge under the name of a server's; that leaves judgments alone, so the first run makes every scorecard
 of them, and later ones those that a change is about. Each row is then one `adjudge evaluate` in a new process, from its
@@ -40,7 +40,7 @@ from tests.processes import descendants
 from tests.worlds import ADJUDGE, lines
 
 AIM_SECONDS, AIM_BYTES = 60.0, 3e9  # for a million judgments
-SYSTEMS, TASKS, QUICK_TASKS = 20, 1_000, 20
+SYSTEMS, TASKS, QUICK_TASKS = 20, 1_000, 10
 OWN, SHARED, RACE = 29, 20, 1  # questions a report, by what they are about
 DIMENSIONS = ("comprehensiveness", "insight", "instruction_following", "readability")
 BUILDERS = 2
