@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.mock_openai import Call, MockOpenAI
+from tests.mock_openai import Call, MockOpenAI, sure
 from tests.worlds import CRITERIA, lines, world
 
 PIXEL = {
@@ -34,7 +34,8 @@ TEXT = (
 class Noting(MockOpenAI):
     """A server whose `asked` counts its questions: by model, by the key it was sent, and whether they show a picture.
 
-    After `dies_after` questions it answers nothing more.
+    It is sure of its answers where their probabilities are asked for. After `dies_after` questions it answers nothing
+    more.
     """
 
     def __init__(self, latency: float = 0.0, dies_after: int = 1_000_000) -> None:
@@ -49,7 +50,7 @@ class Noting(MockOpenAI):
         if not call.is_probe:
             self.asked[call.model, b'"image_url"' in call.messages] += 1
             self.keys.add(call.http.headers.get("Authorization", ""))
-        return None
+        return sure(call) if b'"logprobs":true' in call.body else None
 
 
 @asynccontextmanager

@@ -115,6 +115,14 @@ def completion(
     return raw(msgspec.json.encode(body))
 
 
+def sure(call: "Call") -> web.Response:
+    """The answer, a letter a token, and no other letter at all likely."""
+    told = msgspec.json.decode(completion(call.answer(), model=call.model).body)
+    letters = ({"token": letter, "logprob": 0.0} for letter in call.answer())
+    told["choices"][0]["logprobs"] = {"content": [{**one, "top_logprobs": [one]} for one in letters]}
+    return raw(msgspec.json.encode(told))
+
+
 def raw(
     body: bytes, status: int = 200, content_type: str = "application/json", **headers: str
 ) -> web.Response:
