@@ -326,4 +326,4 @@ async def test_documented_judge_works_as_written(tmp_path, capsys, monkeypatch, 
 
 
 def test_document_shows_every_kind_of_configuration():
-    assert len(SNIPPETS) == 7
+    assert len(SNIPPETS) == 8
