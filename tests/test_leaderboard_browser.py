@@ -37,7 +37,7 @@ def board_of(folder, systems, tasks=40, about=None):
             "metric": "race.overall",
             "value": draw.random(),
         }
-        for task in draw.sample(range(tasks), 10)
+        for task in draw.sample(range(tasks), min(tasks, 10))
         for system in systems
     ]
     human = lines(run / "human.jsonl", ratings)
@@ -314,6 +314,51 @@ async def test_heat_map_is_read_by_keyboard(browser, url):
         await heat.locator("canvas").focus()
         await page.keyboard.press("End")
         assert ", zh: " in await said.inner_text()
+
+
+async def test_names_of_a_figure_cover_no_dot_and_no_interval(browser, many):
+    boxes = """([kind, section]) => [...document.querySelectorAll(`#p${section} .plot[data-figure] g.${kind} > *`)]
+        .map((one) => [one.closest(".plot").dataset.figure, one.getBoundingClientRect()])
+        .map(([figure, box]) => [figure, box.left, box.right, box.top, box.bottom])"""
+    async with visiting(browser, many) as page:
+        await see_all(page)
+        names, *others = [await page.evaluate(boxes, [kind, 0]) for kind in ("named", "dots", "spans")]
+        assert {name[0] for name in names} == {"spent", "agreement"}
+        assert all(others)
+        for figure, left, right, top, bottom in names:
+            for dots in others:
+                assert not [
+                    one
+                    for one in dots
+                    if one[0] == figure
+                    and one[1] < right
+                    and left < one[2]
+                    and one[3] < bottom - 2
+                    and top + 2 < one[4]
+                ]
+
+
+async def test_heat_map_of_few_tasks_has_its_scale(browser, tmp_path):
+    url = board_of(tmp_path, ("atlas", "echo"), tasks=2)
+    async with visiting(browser, url) as page:
+        await see_all(page)
+        canvas = page.locator("#p0 canvas")
+        assert (await canvas.bounding_box())["width"] > 250
+        assert await canvas.evaluate("(one) => one.getContext('2d').font") == "12px system-ui, sans-serif"
+
+
+async def test_figures_leave_no_gap_in_their_rows(browser, url, many):
+    for each in (url, many):
+        async with visiting(browser, each) as page:
+            await see_all(page)
+            figures = """() => [...document.querySelectorAll("#p0 figure")].map((one) => one.getBoundingClientRect())
+                .map((box) => [box.left, box.right, box.top, box.bottom])"""
+            whole = await page.locator("#p0 .figures").bounding_box()
+            found = await page.evaluate(figures)
+            for left, right, top, bottom in found:
+                row = [one for one in found if abs(one[2] - top) < 1]
+                assert {round(one[3]) for one in row} == {round(bottom)}
+                assert sum(one[1] - one[0] for one in row) > whole["width"] - 40
 
 
 async def test_figure_opens_as_a_table_by_keyboard(browser, url):

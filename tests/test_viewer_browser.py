@@ -25,7 +25,7 @@ PAGES = {
     "task": "task?task=heat-pumps&protocol=fact",
     "report": f"report?{DELTA}",
     "criteria": "report?system=delta&task=heat-pumps&protocol=race",
-    "evidence": f"evidence?{DELTA}&n=2",
+    "evidence": "evidence?system=borealis&task=sodium-ion&protocol=fact&n=6",  # the longest statement
     "questions": f"questions?{DELTA}",
     "search": "search?q=heat&where=statements",
     "differences": "differences?metric=fact.c_acc",

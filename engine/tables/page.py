@@ -104,11 +104,19 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(head: MetricBoard, board: Leaderboard) -> tuple[Figure, ...]:
-    """The figures that there are numbers for, in the order of the page: those of equal height beside each other."""
+    """The figures that there are numbers for, in the order of the page: those of equal height beside each other.
+
+    One that would have nothing beside it is as wide as the page.
+    """
     found = sorted(_figures(head, board), key=lambda figure: _SHAPES.index(figure.kind))
-    plots = [place for place, figure in enumerate(found) if figure.kind in _PLOTS]
-    if len(plots) % 2:
-        found[plots[-1]] = msgspec.structs.replace(found[plots[-1]], wide=True)
+    for plots in (True, False):
+        half = [
+            place
+            for place, figure in enumerate(found)
+            if not figure.wide and (figure.kind in _PLOTS) is plots
+        ]
+        if len(half) % 2:
+            found[half[-1]] = msgspec.structs.replace(found[half[-1]], wide=True)
     return tuple(found)
 
 
@@ -120,7 +128,7 @@ def _figures(head: MetricBoard, board: Leaderboard) -> Iterator[Figure]:
         yield Figure(
             kind="tasks",
             title=f"{head.metric} of each system on each task",
-            wide=len(detail.tasks) > _FEW_TASKS or len(head.standings) > _FEW,
+            wide=len(detail.tasks) > _FEW_TASKS,
             chosen=tuple(orders),
             note="Crossed out: not scored. Arrow keys move from report to report.",
         )

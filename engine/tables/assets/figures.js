@@ -10,6 +10,13 @@
   const widest = (texts) => Math.ceil(Math.max(20, ...texts.map(wide)));
   const cut = (text, letters) => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
   const few = d3.format(",.4~g");
+  function fitting(text, room) {
+    let letters = text.length;
+    while (letters > 1 && wide(cut(text, letters)) > room) letters -= 1;
+    return cut(text, letters);
+  }
+  // How many values an axis names, each with room enough.
+  const ticks = (plot, inset) => Math.max(2, Math.min(5, Math.floor((plot.clientWidth - 96 - 2 * inset) / 70)));
 
   // Names as they fit beside a figure; `labels` of the page hold no two that look equal.
   function naming(plot, data) {
@@ -100,11 +107,12 @@
       const [low, high] = d3.extent(rows, ({ value }) => value);
       const left = 12 + widest(names.map(naming(plot, data)));
       const long = widest(groups.map((name) => cut(name, 24)));
+      const digits = high - low < 10 ? 2 : 1;
       const slanted = long + 6 > (plot.clientWidth - left) / Math.max(1, groups.length);
       const above = slanted ? 12 + 0.65 * long : 24;
       const after = slanted ? 0.77 * long : 24;
       return Plot.plot(base(plot, data, names, {
-        least: left + after + 46 * groups.length, height: 6 + above + 24 * names.length,
+        least: left + after + 42 * groups.length, height: 6 + above + 24 * names.length,
         marginTop: above, marginBottom: 6, marginRight: after,
         ariaLabel: `${data.metric} of ${plural(names.length, "system")} by ${kind}`,
         x: { axis: "top", domain: groups, label: null, tickRotate: slanted ? -40 : 0, tickFormat: (name) => cut(name, 24), tickSize: 0 },
@@ -115,7 +123,7 @@
             fillOpacity: ({ value }) => 0.04 + 0.41 * (high > low ? (value - low) / (high - low) : 0.5),
             title: (row) => `${row.name}, ${row.group}: ${row.value.toFixed(2)} over ${plural(row.n, "score")}`, tip: PAPER,
           }),
-          Plot.text(rows, { x: "group", y: "name", text: ({ value }) => value.toFixed(1), fill: "currentColor", pointerEvents: "none" }),
+          Plot.text(rows, { x: "group", y: "name", text: ({ value }) => value.toFixed(digits), fill: "currentColor", pointerEvents: "none" }),
         ],
       }));
     },
@@ -134,14 +142,14 @@
         ariaLabel: `${data.metric} against ${unit} per report; ${plural(line.length, "system")} on the frontier`,
         x: {
           label: `${unit} per report${log ? " (log)" : ""} →`, type: log ? "log" : "linear", grid: true, nice: true, inset: 36,
-          ticks: log ? undefined : 5, tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s", words: ",.4~g" }[axis] ?? ",.4~g",
+          ticks: log ? undefined : ticks(plot, 36), tickFormat: { cost: ".3~g", tokens: "~s", tokens_written: "~s", words: ",.4~g" }[axis] ?? ",.4~g",
         },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 14 },
         marks: [
           Plot.line(line, { x: "spent", y: "score", stroke: "var(--second)", strokeDasharray: "5 4", curve: "step-after" }),
-          Plot.dot(rows, { x: "spent", y: "score", r: 5, symbol: (row) => (row.on ? "diamond" : "circle"), fill: (row) => (row.on ? "var(--second)" : "var(--accent)") }),
+          Plot.dot(rows, { className: "dots", x: "spent", y: "score", r: 5, symbol: (row) => (row.on ? "diamond" : "circle"), fill: (row) => (row.on ? "var(--second)" : "var(--accent)") }),
           Plot.text(rows, {
-            className: "named", x: "spent", y: "score", text: ({ name }) => label(name), dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3,
+            className: "named", x: "spent", y: "score", text: ({ name }) => label(name), fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3,
           }),
           Plot.tip(rows, Plot.pointer({
             x: "spent", y: "score", ...PAPER,
@@ -163,12 +171,12 @@
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44, style: FONT,
         ariaLabel: `${data.metric} of ${plural(rows.length, "system")} by date`,
-        x: { type: "utc", label: "date →", grid: true, nice: true, inset: 24, ticks: 5 },
+        x: { type: "utc", label: "date →", grid: true, nice: true, inset: 24, ticks: ticks(plot, 24) },
         y: { label: `↑ ${data.metric}`, grid: true, nice: true, inset: 14 },
         marks: [
-          Plot.ruleX(rows, { x: "date", y1: "low", y2: "high", stroke: "var(--accent)", strokeOpacity: 0.45, strokeWidth: 4 }),
-          Plot.dot(rows, { x: "date", y: "value", r: 5, fill: "var(--accent)" }),
-          Plot.text(rows, { className: "named", x: "date", y: "value", text: ({ name }) => label(name), dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3 }),
+          Plot.ruleX(rows, { className: "spans", x: "date", y1: "low", y2: "high", stroke: "var(--accent)", strokeOpacity: 0.45, strokeWidth: 4 }),
+          Plot.dot(rows, { className: "dots", x: "date", y: "value", r: 5, fill: "var(--accent)" }),
+          Plot.text(rows, { className: "named", x: "date", y: "value", text: ({ name }) => label(name), fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3 }),
           Plot.tip(rows, Plot.pointer({ x: "date", y: "value", ...PAPER, title: (row) => `${row.name}, ${row.day}: ${row.value.toFixed(2)}` })),
         ],
       });
@@ -186,13 +194,13 @@
       return Plot.plot({
         width: plot.clientWidth, height: 340, marginLeft: 56, marginRight: 40, marginBottom: 44, style: FONT,
         ariaLabel: `${data.metric} of ${plural(rows.length, "system")} by the judge and by ${kind}`,
-        x: { label: `${data.metric} here →`, grid: true, nice: true, inset: 24, ticks: 5 },
+        x: { label: `${data.metric} here →`, grid: true, nice: true, inset: 24, ticks: ticks(plot, 24) },
         y: { label: `↑ ${kind}`, grid: true, nice: true, inset: 14 },
         marks: [
           Plot.line([ends, ends].map((_, at) => [ends[at], ends[at]]), { stroke: "var(--edge)", strokeDasharray: "5 4" }),
-          Plot.ruleX(rows, { x: "here", y1: "low", y2: "high", stroke: "var(--accent)", strokeOpacity: 0.5, strokeWidth: 2 }),
-          Plot.dot(rows, { x: "here", y: "there", r: 5, fill: "var(--accent)" }),
-          Plot.text(rows, { className: "named", x: "here", y: "there", text: ({ name }) => label(name), dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3 }),
+          Plot.ruleX(rows, { className: "spans", x: "here", y1: "low", y2: "high", stroke: "var(--accent)", strokeOpacity: 0.5, strokeWidth: 2 }),
+          Plot.dot(rows, { className: "dots", x: "here", y: "there", r: 5, fill: "var(--accent)" }),
+          Plot.text(rows, { className: "named", x: "here", y: "there", text: ({ name }) => label(name), fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3 }),
           Plot.tip(rows, Plot.pointer({
             x: "here", y: "there", ...PAPER, title: (row) => `${row.name}: ${row.here.toFixed(2)} here, ${row.there.toFixed(2)} ${kind}`,
           })),
@@ -205,20 +213,29 @@
     },
   };
 
-  // Names beside dots turn inwards at the edges; one that would cover another goes, and is named by pointing at its dot.
+  // Where a name may stand beside its dot: x, y, and which end of it is there.
+  const PLACES = [[0, -11, "middle"], [9, 0, "start"], [-9, 0, "end"], [0, 16, "middle"], [0, -11, "start"], [0, -11, "end"]];
+
+  // A name stands where it covers no other name, dot or interval; one that has no such place goes, and is named by
+  // pointing at its dot.
   function apart(plot) {
-    const kept = [];
     const svg = plot.querySelector("svg[role=img]");
-    for (const text of plot.querySelectorAll("g.named text")) {
-      const frame = svg.getBoundingClientRect();
-      const first = text.getBoundingClientRect();
-      if (first.left < frame.left + 58) text.setAttribute("text-anchor", "start");
-      else if (first.right > frame.right) text.setAttribute("text-anchor", "end");
-      const box = text.getBoundingClientRect();
-      const hidden = kept.some((one) => box.left < one.right + 2 && one.left < box.right + 2 && box.top < one.bottom && one.top < box.bottom);
-      if (hidden) text.remove();
-      else kept.push(box);
-    }
+    if (!svg) return;
+    const frame = svg.getBoundingClientRect();
+    const boxes = (kind) => [...svg.querySelectorAll(`g.${kind} > *`)].map((one) => one.getBoundingClientRect());
+    const [dots, taken] = [boxes("dots"), boxes("spans")];
+    const clear = (box, others) =>
+      others.every((one) => box.left >= one.right + 2 || one.left >= box.right + 2 || box.top >= one.bottom || one.top >= box.bottom);
+    svg.querySelectorAll("g.named text").forEach((text, own) => {
+      const others = [...taken, ...dots.filter((_, at) => at !== own)];
+      const free = PLACES.some(([x, y, end]) => {
+        for (const [name, value] of [["x", x], ["y", y], ["text-anchor", end]]) text.setAttribute(name, value);
+        const box = text.getBoundingClientRect();
+        return box.left > frame.left + 58 && box.right <= frame.right && box.top >= frame.top && clear(box, others);
+      });
+      if (free) taken.push(text.getBoundingClientRect());
+      else text.remove();
+    });
   }
 
   // Systems x tasks: too many cells for elements, so they are painted; arrow keys move, Enter opens the evidence.
@@ -237,9 +254,9 @@
     const left = 12 + widest(systems.map((place) => label(data.systems[place][0])));
     const top = 22;
     const bottom = 26;
-    const across = Math.max(3, Math.min(26, (plot.clientWidth - left - 8) / Math.max(1, tasks.length)));
+    const across = Math.max(3, Math.min(96, (plot.clientWidth - left - 8) / Math.max(1, tasks.length)));
     const down = 20;
-    const size = [left + across * tasks.length + 8, top + down * systems.length + bottom];
+    const size = [Math.max(left + across * tasks.length + 8, Math.min(left + 230, plot.clientWidth)), top + down * systems.length + bottom];
     const box = document.createElement("div");
     box.className = "heat";
     const canvas = document.createElement("canvas");
@@ -260,13 +277,12 @@
       const ratio = Math.max(2, devicePixelRatio || 1);
       [canvas.width, canvas.height] = size.map((one) => Math.round(one * ratio));
       [canvas.style.width, canvas.style.height] = size.map((one) => `${one}px`);
-      const style = getComputedStyle(canvas);
       const colour = (name) => resolved(plot, name);
       const [ink, quiet, accent, line, paper] = ["--ink", "--quiet", "--accent", "--line", "--paper"].map(colour);
       const ramp = d3.scaleLinear().domain([low, low === high ? low + 1 : high]).range([d3.interpolateRgb(paper, accent)(0.06), accent]).interpolate(d3.interpolateLab);
       paint.setTransform(ratio, 0, 0, ratio, 0, 0);
       paint.clearRect(0, 0, ...size);
-      paint.font = `12px ${style.fontFamily}`;
+      paint.font = ruler.font;
       paint.textBaseline = "middle";
       const gap = across > 8 ? 1 : across > 4 ? 0.5 : 0;
       systems.forEach((place, row) => {
@@ -306,8 +322,7 @@
           if (column + 1 < tasks.length && attribute[tasks[column + 1]] === attribute[task]) return;
           const [x, room] = [left + across * from, across * (column + 1 - from)];
           const text = attribute[task] || "none";
-          const fits = cut(text, Math.max(2, Math.floor((room - 4) / 7)));
-          if (x >= free && room > 24) paint.fillText(fits, x + 2, top / 2);
+          if (x >= free && room > 24) paint.fillText(fitting(text, room - 4), x + 2, top / 2);
           free = x + room;
           paint.fillStyle = ink;
           if (from) paint.fillRect(x - 1, top - 4, 1.5, down * systems.length + 4);
@@ -320,7 +335,8 @@
       paint.textAlign = "center";
       tasks.forEach((task, column) => {
         if (column % each || across * (tasks.length - column) < 20) return;
-        paint.fillText(cut(data.tasks[task], Math.max(3, Math.floor((across * each) / 7))), left + across * (column + 0.5), top / 2);
+        const text = fitting(data.tasks[task], across * each - 4);
+        paint.fillText(text, Math.min(left + across * (column + 0.5), size[0] - wide(text) / 2), top / 2);
       });
     }
 
