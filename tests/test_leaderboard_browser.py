@@ -355,7 +355,7 @@ async def test_figures_leave_no_gap_in_their_rows(browser, url, many):
                 .map((box) => [box.left, box.right, box.top, box.bottom])"""
             whole = await page.locator("#p0 .figures").bounding_box()
             found = await page.evaluate(figures)
-            for left, right, top, bottom in found:
+            for _, _, top, bottom in found:
                 row = [one for one in found if abs(one[2] - top) < 1]
                 assert {round(one[3]) for one in row} == {round(bottom)}
                 assert sum(one[1] - one[0] for one in row) > whole["width"] - 40

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TABLE = (
     "<table><thead><tr><th>system</th><th>a <code>score</code></th></tr></thead>"
-    '<tbody><tr><td style="min-width: 900px; height: 60px"></td><td>1<span class="visually-hidden">, the first tier</span></td></tr></tbody></table>'
+    '<tbody><tr><td style="min-width: 900px; height: 60px"></td>'
+    '<td>1<span class="visually-hidden">, the first tier</span></td></tr></tbody></table>'
 )
 REGION = f'<div class="scroll" role="region" tabindex="0" aria-label="Scores">{TABLE}</div>'
 BOARD = (ROOT / "engine/tables/assets/base.css").read_text()
