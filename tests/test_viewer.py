@@ -343,6 +343,29 @@ async def test_two_judges_are_compared_report_by_report(run, other):
         assert (await reader.get("other/differences"))[0] == 200
 
 
+async def test_two_runs_are_tested_system_by_system(run, other):
+    async with viewing(run, other) as reader:
+        page = await reader.page("differences?metric=fact.c_acc")
+        tested = [
+            [cell.text() for cell in row.css("th, td")]
+            for row in page.css_first('[aria-label="By system"]').css("tbody tr")
+        ]
+        reports = rows(page)
+        assert [one[0] for one in tested] == sorted({system for system, *_ in reports})
+        for system, here, there, difference, _, p, tasks in tested:
+            own = [one for one in reports if one[0] == system and one[4] != "-"]
+            assert int(tasks) == len(own)
+            for shown, at in ((here, 2), (there, 3), (difference, 4)):
+                assert float(shown) == pytest.approx(sum(float(one[at]) for one in own) / len(own), abs=0.011)
+            assert 2.0 ** (1 - len(own)) <= float(p) <= 1
+
+
+async def test_evidence_searches_for_nothing(run):
+    async with viewing(run) as reader:
+        page = await reader.page("evidence?system=delta&task=heat-pumps&protocol=fact&n=2")
+        assert page.css_first("#q").attributes["value"] == ""
+
+
 def rows_of(page: HTMLParser, number: int) -> list[list[str]]:
     return [
         [cell.text() for cell in row.css("th, td")]

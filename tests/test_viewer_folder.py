@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from adjudge.engine.runs.listed import Headline, ListedRun
+from adjudge.engine.viewer.data.query import ListQuery
+from adjudge.engine.viewer.pages.runs import runs_page
 from tests.browser import BOTH_SIZES, overflow, picture, resized, violations, visiting
 from tests.viewing import Reader, quickstart, viewing_folder
 
@@ -64,6 +68,42 @@ async def test_systems_are_drawn_over_runs(reader: Reader) -> None:
     assert all("[" in step and "judged by lexical" in step for step in steps)
     heights = [float(one.attributes["cy"].removesuffix("%")) for one in course.css("circle")]
     assert heights[1] < heights[0] == heights[2]
+
+
+def listed(place: int, judge: str, value: float, cost: float | None = None) -> ListedRun:
+    head = Headline(
+        protocol="race", metric="overall", system="heron", value=value, low=None, high=None, decimals=2
+    )
+    return ListedRun(
+        folder=f"runs/{place}",
+        state="finished",
+        started=1_767_225_600.0 + 86_400 * place,
+        judge=judge,
+        protocols=("race",),
+        cost=cost,
+        headlines=(head,),
+    )
+
+
+def shown(*runs: ListedRun) -> HTMLParser:
+    """The page of these runs, the newest first."""
+    return HTMLParser(runs_page("runs", {one.folder: one for one in runs}, ListQuery()))
+
+
+async def test_a_line_joins_runs_of_one_judge() -> None:
+    judges = ["large", "large", "small", "large"]
+    page = shown(*(listed(place, judges[place], 40.0 + place) for place in (3, 2, 1, 0)))
+    ends = [(one.attributes["x1"], one.attributes["x2"]) for one in page.css("line.way")]
+    places = [one.attributes["cx"] for one in page.css("circle.point")]
+    assert ends == [(places[0], places[1]), (places[1], places[3])]
+
+
+async def test_best_systems_are_listed_and_cost_where_it_is_known() -> None:
+    free, paid = shown(listed(0, "large", 41.5)), shown(listed(0, "large", 41.5, cost=2.5))
+    for page, more in ((free, []), (paid, ["2.50"])):
+        cells = [" ".join(cell.text().split()) for cell in page.css("#rows tbody tr th, #rows tbody td")]
+        assert cells[4:] == ["race.overall 41.50 heron", "0", "0", *more, "finished"]
+        assert len(cells) == len(page.css("#rows thead th"))
 
 
 async def test_two_runs_are_opened_side_by_side(reader: Reader) -> None:

@@ -3,15 +3,25 @@
 import asyncio
 import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from adjudge.engine.config.metrics import Name, headlines, named, names_in
-from adjudge.engine.tables.cells import number
+from adjudge.engine.runs.scores import figure
+from adjudge.engine.tables.cells import chance, number, span
 from adjudge.engine.viewer.data.index import KINDS, joined
 from adjudge.engine.viewer.data.open_run import OpenRun
-from adjudge.engine.viewer.data.query import DifferencesQuery, NotThere, ReportQuery, address
+from adjudge.engine.viewer.data.query import (
+    DifferencesQuery,
+    NotThere,
+    ReportQuery,
+    SystemQuery,
+    address,
+)
 from adjudge.engine.viewer.pages.frame import (
     Column,
     Frame,
@@ -24,6 +34,9 @@ from adjudge.engine.viewer.pages.frame import (
 )
 from adjudge.engine.viewer.pages.report import report_crumbs
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
+from adjudge.scoring.kernels.base.arrays import Floats
+from adjudge.scoring.kernels.comparison import claims
+from adjudge.scoring.kernels.comparison.paired_tests import holm
 
 
 class _Summary(msgspec.Struct, frozen=True):
@@ -35,6 +48,19 @@ class _Summary(msgspec.Struct, frozen=True):
     here: str
     there: str
     difference: str
+
+
+class _System(msgspec.Struct, frozen=True):
+    """A system in both runs, by the tasks that are scored in both; `to` is where its reports are."""
+
+    system: str
+    to: str
+    here: str
+    there: str
+    difference: str
+    interval: str
+    p: str
+    tasks: int
 
 
 async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: DifferencesQuery) -> str:
@@ -74,6 +100,7 @@ async def differences_page(run: OpenRun, other: OpenRun, frame: Frame, query: Di
         options=[(one.full, one.full) for one in shared],
         query=query,
         summary=_summary(rows, metric),
+        systems=await asyncio.to_thread(_by_system, rows, name, metric),
         scatter=Scatter.of(rows, metric),
         several=several,
         listing=listing,
@@ -125,6 +152,39 @@ def _summary(rows: list[Row], metric: Metric) -> _Summary | None:
     return _Summary(
         len(both), len(rows), same, *(number(mean, metric.scale, metric.decimals) for mean in means)
     )
+
+
+def _by_system(rows: list[Row], name: Name, metric: Metric) -> list[_System]:
+    """Every system that has a task scored in both runs, tested on these tasks."""
+    both = [row for row in rows if row["difference"] is not None]
+    systems = sorted({row["system"] for row in both}, key=natural)
+    sides = [_sides([row for row in both if row["system"] == system]) for system in systems]
+    tested = [claims.differences(one) for one in sides]
+    corrected = holm(np.array([one.p[0] for one in tested]))
+    found = []
+    for system, one, test, p in zip(systems, sides, tested, corrected, strict=True):
+        here, there = (number(figure(mean), metric.scale, metric.decimals) for mean in one.mean(axis=1))
+        apart = figure(test.difference[0])
+        found.append(
+            _System(
+                system=system,
+                to=address("system", SystemQuery(system=system, protocol=name.protocol, metric=metric.name)),
+                here=here,
+                there=there,
+                difference="+" * ((apart or 0.0) > 0) + number(apart, metric.scale, metric.decimals),
+                interval=span(figure(test.low[0]), figure(test.high[0]), metric.scale, metric.decimals),
+                p=chance(figure(p)),
+                tasks=one.shape[1],
+            )
+        )
+    return found
+
+
+def _sides(rows: list[Row]) -> Floats:
+    """[2, T]: the mean of a system's reports on each task, here over there."""
+    tasks = groupby(sorted(rows, key=lambda row: str(row["task_id"])), key=lambda row: row["task_id"])
+    means = [np.mean([[row["value"], row["other"]] for row in of], axis=0) for _, of in tasks]
+    return np.stack(means, axis=1)
 
 
 def _written(metric: Metric, *cards: Scorecard) -> list[str]:
@@ -203,4 +263,5 @@ def _outcome(line: Evidence | None) -> tuple[str, str]:
 def _judged(run: OpenRun, protocol: str) -> str:
     judging = run.record.judging
     fingerprints = ", ".join(judge.fingerprint for judge in judging.all_of(protocol))
-    return f"run {run.record.run}, judged by {judging.said_of(protocol)} ({fingerprints})"
+    began = f"{datetime.fromtimestamp(run.record.started, UTC):%Y-%m-%d %H:%M}"
+    return f"run {run.record.run} of {began}, judged by {judging.said_of(protocol)} ({fingerprints})"

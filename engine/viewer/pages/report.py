@@ -266,7 +266,7 @@ async def _evidence_page(run: OpenRun, frame: Frame, query: EvidenceQuery, line:
         f"Evidence {query.n:,} of {count:,}",
         crumbs=report_crumbs(query),
         line=line,
-        words=KINDS[line.kind].words if line.kind else "",
+        verdict=KINDS[line.kind].words if line.kind else "",
         question=_question(query, line),
         override=await _override(run, frame, query),
         steps=[

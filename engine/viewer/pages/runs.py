@@ -9,13 +9,15 @@ from adjudge.engine.runs.listed import Headline, ListedRun
 from adjudge.engine.tables.cells import number
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, natural
-from adjudge.judges.plural import plural
 
 _STEPS = 60  # the last runs that a course shows
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A run in the course of a system: where its value and its interval are drawn, in percent, and what it says."""
+    """A run in the course of a system: where its value and its interval are drawn, in percent, and what it says.
+
+    `before` is where the system's last run under the same judge is drawn: only these are joined by a line.
+    """
 
     x: float
     y: float
@@ -23,6 +25,7 @@ class Step(msgspec.Struct, frozen=True):
     height: float
     to: str
     words: str
+    before: tuple[float, float] | None
 
 
 class Course(msgspec.Struct, frozen=True):
@@ -47,15 +50,16 @@ class Courses(msgspec.Struct, frozen=True):
 def runs_page(folder: str, found: Mapping[str, ListedRun], query: ListQuery) -> str:
     """The list of runs, by their names in addresses, and the courses of their systems."""
     frame = Frame("", "", shelf="./")
+    priced = any(one.cost is not None for one in found.values())
     columns = [
         Column("run", "folder"),
         Column("date", "started", number=True),
         Column("judge", "judge"),
         Column("commit", "commit"),
-        Column("protocols"),
+        Column("best systems", tip="The best system by each metric that ranks."),
         Column("systems", "systems", number=True),
         Column("tasks", "tasks", number=True),
-        Column("cost", "cost", number=True),
+        *([Column("cost", "cost", number=True)] if priced else []),
         Column("state", "state"),
     ]
     rows = [_row(folder, name, one) for name, one in found.items()]
@@ -67,9 +71,10 @@ def runs_page(folder: str, found: Mapping[str, ListedRun], query: ListQuery) -> 
     choices = [(row["name"], f"{row['date']}, {row['folder']}") for row in rows if row["to"]]
     return frame.show(
         "runs.html.jinja",
-        f"{plural(len(found), 'run')} in {folder}",
+        f"Runs in {folder}",
         here="./",
         listing=listing,
+        priced=priced,
         choices=choices,
         courses=list(_courses(found)),
     )
@@ -85,6 +90,7 @@ def _row(folder: str, name: str, one: ListedRun) -> Row:
         "judge": one.judge,
         "commit": one.commit,
         "protocols": ", ".join(one.protocols),
+        "best": _best(one),
         "systems": one.systems,
         "tasks": one.tasks,
         "cost": one.cost,
@@ -92,6 +98,14 @@ def _row(folder: str, name: str, one: ListedRun) -> Row:
         "state": one.state,
         "why": one.why,
     }
+
+
+def _best(one: ListedRun) -> list[tuple[str, str, str]]:
+    """The best system by each metric that ranks: the metric, its value and the system."""
+    leaders: dict[str, Headline] = {}
+    for each in one.headlines:
+        leaders.setdefault(each.full, each)
+    return [(name, number(each.value, 1.0, each.decimals), each.system) for name, each in leaders.items()]
 
 
 def _date(one: ListedRun) -> str:
@@ -128,16 +142,29 @@ def _courses(found: Mapping[str, ListedRun]) -> Iterator[Courses]:
 def _course(system: str, values: list[tuple[int, str, ListedRun, Headline]], ends: Ends, runs: int) -> Course:
     (*_, first), (*_, last) = values[0], values[-1]
     apart = (last.value or 0.0) - (first.value or 0.0)
+    steps: list[Step] = []
+    places: dict[str, tuple[float, float]] = {}
+    for place, name, one, each in values:
+        steps.append(_step(place, name, one, each, ends, runs, places.get(one.judge)))
+        places[one.judge] = (steps[-1].x, steps[-1].y)
     return Course(
         system,
         number(first.value, 1.0, first.decimals),
         number(last.value, 1.0, last.decimals),
         "-" if len(values) < 2 else f"{apart:+,.{last.decimals}f}",
-        tuple(_step(place, name, one, each, ends, runs) for place, name, one, each in values),
+        tuple(steps),
     )
 
 
-def _step(place: int, name: str, one: ListedRun, each: Headline, ends: Ends, runs: int) -> Step:
+def _step(
+    place: int,
+    name: str,
+    one: ListedRun,
+    each: Headline,
+    ends: Ends,
+    runs: int,
+    before: tuple[float, float] | None,
+) -> Step:
     value = each.value or 0.0
     low = ends.at(value if each.low is None else each.low)
     high = ends.at(value if each.high is None else each.high)
@@ -151,4 +178,5 @@ def _step(place: int, name: str, one: ListedRun, each: Headline, ends: Ends, run
         height=round(max(high - low, 0.5), 2),
         to=f"runs/{name}/",
         words=f"{_date(one)}: {said}, judged by {one.judge}",
+        before=before,
     )
