@@ -34,6 +34,7 @@ NAMED = re.compile(r"`((?:docs|deploy|benchmarks)/[\w./-]*\.md|(?:docs|deploy)/[
 LOADED = re.compile(
     r"<(?:script|img|iframe|source|link(?=[^>]*stylesheet))[^>]* (?:src|href)=.?(?:https?:)?//[^ >]*"
 )
+SEARCH = 'data-md-component="search" role="dialog"'
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
@@ -99,10 +100,10 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Raise an error for a page that loads anything from elsewhere."""
+    """Name the theme's search for screen readers. Raise an error for a page that loads anything from elsewhere."""
     if found := LOADED.search(output):
         raise PluginError(f"{page.file.src_uri}: loads something from elsewhere: {found[0]}")
-    return output
+    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
 
 
 def _address(path: str, uri: str, config: MkDocsConfig, files: Files) -> str:

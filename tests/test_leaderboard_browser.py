@@ -397,6 +397,9 @@ async def test_page_prints_on_six_pages_with_nothing_cut(browser, url):
         printed = pypdfium2.PdfDocument(await page.pdf(format="A4", prefer_css_page_size=True))
         assert len(printed) <= 6
         text = "".join(one.get_textpage().get_text_range() for one in printed)
+        for one in printed:  # in the colours of the light scheme
+            pixels = one.render(scale=0.5).to_numpy()
+            assert (pixels.mean(axis=2) < 60).mean() < 0.02
         for word in (
             *map(visible, SYSTEMS),
             *values,

@@ -6,7 +6,10 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 import tomllib
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -21,7 +24,7 @@ from adjudge.engine.store.scorecards import SCORE_COLUMNS
 from adjudge.engine.store.upkeep import TABLES
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.scoring.contract.scorecard import Metric, MetricWords
-from tests.browser import visiting
+from tests.browser import overflow, resized, violations, visiting
 from tests.guide import judge
 from tests.public_names import RELEASED, public_names
 from tests.worlds import ADJUDGE
@@ -246,6 +249,27 @@ def test_tables_of_the_site_are_regions_with_a_name(pages: ModuleType) -> None:
     found = pages.on_page_content(f"<p>a</p>{table}", None, None, None)
     region = '<div class="scroll" role="region" tabindex="0" aria-label="Table: system, a score">'
     assert found == f"<p>a</p>{region}{table}</div>"
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_first_page_and_chooser_fit_every_window(browser: "Browser", tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for name in ("index.html", "protocols/choose.html"):
+            async with visiting(browser, f"http://127.0.0.1:{server.server_port}/{name}") as page:
+                for width, scheme in ((1440, "light"), (390, "light"), (390, "dark")):
+                    await resized(page, width, scheme)
+                    assert await overflow(page) == 0
+                    assert await violations(page) == []
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 @pytest.mark.asyncio(loop_scope="session")

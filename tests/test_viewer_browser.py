@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pypdfium2
 import pytest
 import pytest_asyncio
 
@@ -105,6 +106,15 @@ async def test_evidence_opens_and_closes_by_keyboard(browser: "Browser", viewer:
         await page.keyboard.press("Escape")
         await page.locator("dialog.panel").wait_for(state="hidden")
         assert await page.evaluate("document.activeElement.id") == "s2"
+
+
+async def test_a_cited_page_prints_to_its_end(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, viewer.at(PAGES["evidence"]), scheme="dark") as page:
+        text = await page.locator(".page").inner_text()
+        printed = pypdfium2.PdfDocument(await page.pdf(format="A4", prefer_css_page_size=True))
+        found = "".join(one.get_textpage().get_text_range() for one in printed)
+        assert "".join(text.split())[-60:] in "".join(found.split())
+        assert "Keys" not in found and "Search" not in found
 
 
 async def test_evidence_fits_a_narrow_window(browser: "Browser", viewer: Reader) -> None:

@@ -461,7 +461,19 @@
     }
   }, { rootMargin: "400px" });
   plots.forEach((plot) => seen.observe(plot));
-  addEventListener("beforeprint", () => plots.forEach(draw));
+  // Paper is white: what is painted takes the colours of the light scheme before the page is printed.
+  const root = document.documentElement;
+  let theme = "";
+  addEventListener("beforeprint", () => {
+    theme = root.dataset.theme ?? "";
+    root.dataset.theme = "light";
+    plots.forEach(draw);
+  });
+  addEventListener("afterprint", () => {
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    again();
+  });
   let timer = 0;
   addEventListener("resize", () => {
     clearTimeout(timer);

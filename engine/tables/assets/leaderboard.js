@@ -187,7 +187,7 @@ const leaderboard = (() => {
   document.addEventListener("view", () => document.querySelectorAll("details[data-table][open]").forEach(fill));
   field.addEventListener("input", filter);
   addEventListener("beforeprint", () => {
-    for (const notes of document.querySelectorAll(".notes")) notes.open = true;
+    for (const notes of document.querySelectorAll("#notes")) notes.open = true;
   });
 
   // The view that the address asks for
