@@ -317,6 +317,7 @@ def test_two_commands_make_a_board(tmp_path: Path, capsys, monkeypatch) -> None:
     assert "2 reports of 2 systems (robin, wren)" in said
     assert "names stand for them" in said
     assert "variant: pointwise" in said
+    assert "next: write the questions into tasks.jsonl, then adjudge evaluate" in said
     code, board, _ = run(capsys, "evaluate")
     assert code == 0
     assert board.index("wren") < board.index("robin")
@@ -355,6 +356,10 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
             {"a.csv": f"id,prompt,Antwort\n1,{KITE},Red.\n"},
             "a.csv has the columns 'id', 'prompt', 'Antwort': call the one of reports `text`",
         ),
+        (
+            {"notes/a.xlsx": "PK", "a.odt": "PK"},
+            "no report was found; .odt files are not read; save a.odt as .docx",
+        ),
         ({"a.csv": ""}, "a.csv holds no row that can be read: cannot be read as CSV: Empty CSV file"),
         (
             {"a.csv": "question,answer\nWhy?,Red.\nWhy?\n"},
@@ -378,6 +383,27 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys, files: dict[str, str], 
     code, _, error = run(capsys, "init", put(tmp_path, files))
     assert code == 2
     assert said in one_line(error)
+
+
+def test_a_file_is_answered_with_its_folder(tmp_path: Path, capsys) -> None:
+    put(tmp_path, {"a.csv": f"question,answer\n{KITE},Red.\n"})
+    code, _, error = run(capsys, "init", tmp_path / "a.csv")
+    assert code == 2 and f"is not a folder; give its folder: adjudge init {tmp_path}" in one_line(error)
+
+
+def test_files_that_are_not_read_are_named_unless_hidden(tmp_path: Path) -> None:
+    put(
+        tmp_path, {"wren/kite.md": TEXT, "wren/boat.doc": "x", "wren/~$kite.docx": "x", "wren/._kite.md": "x"}
+    )
+    found = found_in(tmp_path)
+    assert found.aside == ("wren/boat.doc",) and found.reports == ("wren",)
+    assert [task.id for task in found.made] == ["kite"]
+
+
+def test_criteria_in_a_table_are_used(tmp_path: Path, capsys) -> None:
+    put(tmp_path, {"wren/kite.md": TEXT, "criteria.csv": "Criterion;Points\nThe kite is red.;2\n"})
+    assert "rubrics" in start(str(tmp_path)).protocols
+    assert run(capsys, "plan", tmp_path / "adjudge.yaml")[0] == 0
 
 
 def test_results_without_reports_are_for_import(tmp_path: Path, capsys) -> None:

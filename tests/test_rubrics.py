@@ -117,6 +117,39 @@ class TestCriteria:
         )
         assert load_criteria(str(lines)) == load_criteria(str(yaml))
 
+    @pytest.mark.parametrize(
+        ("name", "head", "separator"),
+        [("own.csv", b"\xef\xbb\xbf", ","), ("own.csv", b"", ";"), ("own.tsv", b"", "\t")],
+    )
+    def test_table_has_a_criterion_a_row(self, tmp_path, name, head, separator):
+        rows = (
+            ("Criterion", "points", "values", "tags", "task"),
+            ('"a, b; c"', "2", "", '"f; g"', "1"),
+            ("",) * 5,
+        )
+        rows = (*rows, ('"d ""e"""', "", '"-1;0"', "", ""))
+        file = tmp_path / name
+        file.write_bytes(head + "\r\n".join(separator.join(row) for row in rows).encode())
+        assert load_criteria(str(file)) == (
+            Criterion(criterion="a, b; c", points=2, tags=("f", "g"), task="1"),
+            Criterion(criterion='d "e"', values=(-1, 0)),
+        )
+
+    @pytest.mark.parametrize(
+        ("rows", "said"),
+        [
+            ("criterion,points\na,two\n", r"own\.csv:2: Expected `float \| null`, got `str` in `points`"),
+            ("criterion,points\na,b,1\n", "line 2 has more cells than the first; put quotation marks around"),
+            ('criterion,points\n"a,1\n', "unexpected end of data"),
+            ("text,points\na,1\n", "unknown field `text`; a criterion is"),
+        ],
+    )
+    def test_table_that_is_no_rubric_is_refused(self, tmp_path, rows, said):
+        file = tmp_path / "own.csv"
+        file.write_text(rows)
+        with pytest.raises(CriteriaError, match=said):
+            load_criteria(str(file))
+
     def test_line_separators_inside_a_string_do_not_end_a_line(self, tmp_path):
         file = tmp_path / "own.jsonl"
         file.write_bytes('{"criterion": "a\u2028b\u2029c\x85d", "points": 1}\r\n"e Yes=2, No=0"\n'.encode())

@@ -295,6 +295,11 @@ def test_failing_system_costs_no_other_its_rank(record: RunRecord) -> None:
     assert {rows[f"system{at}"].rank for at in (0, 1)} == {1.0, 2.0}
 
 
+def test_systems_of_equal_strength_share_a_rank(record: RunRecord) -> None:
+    board = made_board(record, dict.fromkeys(PLAYED, 0.5))
+    assert [row.place for row in board.standings] == ["1="] * 3
+
+
 def test_arena_without_an_answer_ranks_nobody(record: RunRecord) -> None:
     board = made_board(record, dict.fromkeys(PLAYED))
     assert all(row.rank is None and row.value is None for row in board.standings)

@@ -198,7 +198,10 @@ def comparison_said(found: Comparison) -> str:
     heads = [metric for metric in found.metrics if not metric.exploratory]
     if not heads:
         ranks = " that ranks" if found.metrics else ""
-        return f"{found.a} and {found.b} have no metric in common{ranks}."
+        return (
+            f"{found.a} and {found.b} have no metric with values for single tasks in common{ranks}; "
+            "`adjudge leaderboard` ranks them."
+        )
     said = "; ".join(_compared(found.a, found.b, row) for row in heads)
     return f"{said}."
 

@@ -46,6 +46,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration that was written."""
     made: str
     """The file of tasks that was written, "" for none."""
+    unasked: int
+    """How many tasks of that file have no question; their names stand for them."""
     found: dict[str, str]
     """What was found, in words, by the key of the configuration that it became."""
     protocols: tuple[str, ...]
@@ -76,7 +78,12 @@ def start(
     """
     root = Path(folder)
     if not root.is_dir():
-        raise UsageError(f"init: {folder} is not a folder; give the folder that holds your reports")
+        instead = (
+            f"give its folder: adjudge init {root.parent}"
+            if root.is_file()
+            else "give the one that holds your reports"
+        )
+        raise UsageError(f"init: {folder} is not a folder; {instead}")
     file = Path(out_file) if out_file else root / CONFIG
     if file.exists():
         raise UsageError(f"init: {file} exists and is not overwritten; choose another with --out FILE")
@@ -110,6 +117,7 @@ def start(
     return Started(
         config=str(file),
         made="" if made is None else str(made),
+        unasked=found.unasked,
         found=_words(found, dataset, seat),
         protocols=tuple(chosen.use),
         others=chosen.others,
@@ -357,4 +365,7 @@ def _print(found: Started) -> None:
     if "race" in found.others:
         console.print(f"not race: {found.others['race']}", markup=False, soft_wrap=True)
     wrote = " and ".join(one for one in (found.made, found.config) if one)
-    console.print(f"wrote {wrote}; next: adjudge evaluate {found.config}", markup=False, soft_wrap=True)
+    first = f"write the questions into {found.made}, then " if found.unasked else ""
+    console.print(
+        f"wrote {wrote}; next: {first}adjudge evaluate {found.config}", markup=False, soft_wrap=True
+    )

@@ -141,8 +141,18 @@ def _instead(file: Path, error: OSError) -> str:
     return ""
 
 
+_NO_SETTINGS = frozenset(
+    {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".md", ".html", ".pdf", ".docx", ".zip"}
+)
+
+
 def load_yaml(file: Path) -> dict[str, Any]:
     """The mapping in `file`. Raises ConfigError for a file that is unreadable or not a mapping."""
+    if file.suffix.lower() in _NO_SETTINGS and file.is_file():
+        raise ConfigError(
+            f"{file}: a {file.suffix} file is not a configuration; `adjudge init {file.parent}` writes one for the "
+            "reports in that folder"
+        )
     try:
         raw = _read(file.read_text(encoding="utf-8"))
     except OSError as error:

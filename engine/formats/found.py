@@ -28,7 +28,9 @@ from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_
 from adjudge.engine.formats.input_files import (
     DOCUMENTS,
     MAX_FILES,
+    SAVE_AS,
     TABLES,
+    UNSEEN,
     Given,
     InputFile,
     by_number,
@@ -51,6 +53,7 @@ _ABOUT = re.compile(
     r"(?i)readme|licen[cs]e|copying|notice|changelog|contributing|security|requirements|citation|code_of_conduct|claude|agents"
 )
 _ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
+_SEARCHED = TABLES | DOCUMENTS | SAVE_AS.keys() | {".zip"}
 _NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _NOT_IN = ("run.json", ROWS, "pyvenv.cfg")  # what a folder of something else holds: a run, or half an import
 _LONG = 200  # characters: a text of so many is no name
@@ -76,7 +79,7 @@ class FoundFolder(msgspec.Struct, frozen=True, kw_only=True):
     pages: str = ""
     """A folder of frozen pages."""
     aside: tuple[str, ...] = ()
-    """Files that were taken for nothing, though their kind is one that reports have."""
+    """Files that were taken for nothing, though people keep reports in their kind."""
     made: tuple[Task, ...] = ()
     """Where there is no file of tasks: the tasks that the reports are for."""
     unasked: int = 0
@@ -122,7 +125,10 @@ def _within(folder: Path) -> list[Path]:
     level = [folder]
     for _ in range(_DEPTH):
         level = sorted(
-            one for above in level for one in above.iterdir() if one.is_dir() and one.name[:1] != "."
+            one
+            for above in level
+            for one in above.iterdir()
+            if one.is_dir() and not one.name.startswith(UNSEEN)
         )
         if len(found) + len(level) > _FOLDERS:
             break
@@ -196,6 +202,9 @@ def _instead(folder: Path, files: list[InputFile], kinds: Mapping[str, str]) -> 
             any(records(tables[0], rejected))
         why = f": {rejected[0].why}" if rejected else ""
         return f"{_name(folder, tables[0])} holds no row that can be read{why}"
+    for file in files:
+        if form := SAVE_AS.get(file.suffix):
+            return f"{file.suffix} files are not read; save {_name(folder, file)} as {form}"
     return (
         "a report is a document (.md, .txt, .html, .pdf, .docx), or a row of a table (.jsonl, .json, .csv, .tsv, "
         ".parquet) with its text in a column such as `text` or `report`"
@@ -248,7 +257,7 @@ def _name(folder: Path, file: InputFile) -> str:
 
 
 def _files(folder: Path, pages: list[Path]) -> Iterator[Path]:
-    """The files below `folder` of kinds that may hold tasks or reports; `pages` takes the folders of frozen pages."""
+    """The files below `folder` of kinds that people keep tasks or reports in; `pages` takes the folders of pages."""
     seen = 0
     for parent, folders, names in os.walk(folder):
         if parent != str(folder) and any(one in names for one in _NOT_IN):
@@ -262,7 +271,7 @@ def _files(folder: Path, pages: list[Path]) -> Iterator[Path]:
             folders.clear()
             continue
         folders[:] = sorted(
-            (one for one in folders if not one.startswith(".") and one not in _NOT_SEARCHED), key=by_number
+            (one for one in folders if not one.startswith(UNSEEN) and one not in _NOT_SEARCHED), key=by_number
         )
         seen += len(names)
         if seen > MAX_FILES:
@@ -270,18 +279,20 @@ def _files(folder: Path, pages: list[Path]) -> Iterator[Path]:
         for name in sorted(names, key=by_number):
             path = Path(parent, name)
             suffix = InputFile(path).suffix
-            if not name.startswith(".") and suffix in TABLES | DOCUMENTS | {".zip"} and path.is_file():
+            if not name.startswith(UNSEEN) and suffix in _SEARCHED and path.is_file():
                 yield path
 
 
 def _kind(file: InputFile) -> str:
     """`tasks`, `reports`, `criteria`, or "" for a file that is none of these."""
+    if file.suffix in SAVE_AS:
+        return ""
     if file.suffix in DOCUMENTS or file.suffix == ".zip":
         return "" if _ABOUT.fullmatch(file.stem) else "reports"
     record = _first_record(file)
     row = {} if record is None else _row(record)
-    if "criterion" in row:
-        return "criteria"
+    if any(name.lower() == "criterion" for name in row):
+        return "" if file.suffix == ".parquet" or file.is_packed else "criteria"
     text, (task, question) = report_in(row), question_in(row)
     asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
     is_gold = "gold" in row or (text in ("answer", "final_answer") and _ASKING.match(file.stem))
@@ -363,8 +374,8 @@ def _readable(place: Path) -> set[Path]:
         Path(parent, name)
         for parent, folders, names in os.walk(place)
         for name in names
-        if not name.startswith(".") and InputFile(Path(name)).suffix in TABLES | DOCUMENTS
-        if not any(part.startswith(".") for part in Path(parent).relative_to(place).parts)
+        if not name.startswith(UNSEEN) and InputFile(Path(name)).suffix in TABLES | DOCUMENTS
+        if not any(part.startswith(UNSEEN) for part in Path(parent).relative_to(place).parts)
     }
 
 

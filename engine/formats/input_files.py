@@ -28,10 +28,12 @@ DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".pdf", ".do
 KINDS = ", ".join([*sorted(TABLES), *sorted(DOCUMENTS), "or a .zip of these"])
 """The kinds of files that may hold reports, in words."""
 
-_UNSEEN = (
-    ".",
-    "~$",
-)  # what begins the names of hidden files, and of those that Word keeps beside an open one
+UNSEEN = (".", "~$")
+"""What the names of hidden files begin with, and those of files that Word keeps beside an open one."""
+SAVE_AS = dict.fromkeys((".doc", ".odt", ".rtf", ".pages"), ".docx") | dict.fromkeys(
+    (".xls", ".xlsx", ".ods", ".numbers"), ".csv"
+)
+"""Kinds of files that people keep reports in and that are not read, each with the kind to save them as."""
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|~\$|__MACOSX/)")
 
 
@@ -240,8 +242,8 @@ def _below(folder: Path) -> list[Path]:
     """The files in a folder and those below it, hidden ones left out; links to folders are not followed."""
     found: list[str] = []
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted((name for name in folders if not name.startswith(_UNSEEN)), key=by_number)
-        found += [os.path.join(parent, name) for name in names if not name.startswith(_UNSEEN)]  # noqa: PTH118
+        folders[:] = sorted((name for name in folders if not name.startswith(UNSEEN)), key=by_number)
+        found += [os.path.join(parent, name) for name in names if not name.startswith(UNSEEN)]  # noqa: PTH118
         if len(found) > MAX_FILES:
             raise FormatError(f"reports: {folder} has more than {MAX_FILES:,} files; name fewer")
     return [Path(one) for one in sorted(found, key=by_number)]

@@ -252,6 +252,7 @@ def _standings(
                 as_published=figure(answered[row]),
                 standard_error=figure(own.standard_error[row]),
                 rank=figure(found.rank[row]),
+                midrank=figure(found.midrank[row]),
                 rank_low=figure(found.span[row, 0]),
                 rank_high=figure(found.span[row, 1]),
                 tier=int(tier[row]) or None,

@@ -1,6 +1,7 @@
 """Criteria of a rubric, the files that hold them, and their arithmetic: scores, shares and pass rates from points.
 
-A file is JSON Lines, or a list in YAML or JSON:
+A file is JSON Lines, a list in YAML or JSON, or a table (CSV or TSV) with columns of these names, in whose cells `;`
+stands between values or tags:
 
     {"criterion": "States the dose in mg/kg.", "points": 3, "tags": ["facts"]}
     {"criterion": "Compares at least three options.", "values": [0, 1, 2], "tags": ["depth"]}
@@ -11,9 +12,11 @@ between. A row with a `task` is for that task only. A row may also be one string
 Bench publishes them: "Does it give a date? Yes=2, No=0".
 """
 
+import csv
+import io
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -222,7 +225,7 @@ def tags_of(criteria: Iterable[Criterion]) -> list[str]:
 
 
 def load_criteria(file: str) -> tuple[Criterion, ...]:
-    """The criteria of a file: a list in YAML (.yaml, .yml) or JSON (.json), else JSON Lines. Raises CriteriaError."""
+    """The criteria of a file: a list in YAML or JSON, a table (.csv, .tsv), else JSON Lines. Raises CriteriaError."""
     path = Path(file)
     try:
         status = path.stat()
@@ -240,22 +243,49 @@ def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
         if path.suffix in (".yaml", ".yml", ".json"):
             loaded = msgspec.json.decode(text) if path.suffix == ".json" else yaml.safe_load(text)
             rows = list(enumerate(msgspec.convert(loaded, list[object] | None) or [], 1))
+        elif path.suffix in (".csv", ".tsv"):
+            rows = list(_of_table(text, path.suffix))
         else:
             lines = enumerate(text.split("\n"), 1)
             rows = [(number, msgspec.json.decode(line)) for number, line in lines if line.strip()]
-    except (UnicodeDecodeError, msgspec.MsgspecError, yaml.YAMLError, RecursionError) as error:
+    except (UnicodeDecodeError, msgspec.MsgspecError, yaml.YAMLError, csv.Error, RecursionError) as error:
         raise CriteriaError(
-            f"{path}: neither JSON Lines nor a list: {error}; write criteria as "
-            '- {criterion: "...", points: 1}, or as JSON Lines'
+            f"{path}: no list, table or JSON Lines of criteria: {error}; write criteria as "
+            '- {criterion: "...", points: 1}, as JSON Lines, or as CSV'
         ) from error
     if not rows:
         raise CriteriaError(f"{path}: contains no criteria")
     return tuple(_criterion(path, number, row) for number, row in rows)
 
 
+def _of_table(text: str, suffix: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """The rows of a table that hold anything, by line; empty cells are left out."""
+    head = text.partition("\n")[0]
+    separator = "\t" if suffix == ".tsv" else max(",;\t", key=head.count)
+    table = csv.DictReader(
+        io.StringIO(text, newline=""), delimiter=separator, restkey="", restval="", strict=True
+    )
+    for cells in table:
+        if any(cells.pop("", ())):
+            raise csv.Error(
+                f"line {table.line_num} has more cells than the first; "
+                "put quotation marks around a text with the separator in it"
+            )
+        row: dict[str, object] = {
+            name.strip().lower(): cell.strip() for name, cell in cells.items() if cell.strip()
+        }
+        for name in ("values", "tags"):
+            if name in row:
+                row[name] = [one.strip() for one in str(row[name]).split(";")]
+        if row:
+            yield table.line_num, row
+
+
 def _criterion(path: Path, number: int, row: object) -> Criterion:
     try:
-        return Criterion.parse(row) if isinstance(row, str) else msgspec.convert(row, Criterion)
+        if isinstance(row, str):
+            return Criterion.parse(row)
+        return msgspec.convert(row, Criterion, strict=path.suffix not in (".csv", ".tsv"))
     except msgspec.ValidationError as error:
         may = ", ".join(Criterion.__struct_fields__)
         raise CriteriaError(
