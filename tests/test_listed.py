@@ -53,6 +53,18 @@ def test_runs_are_listed_with_who_leads(folder, capsys):
     assert run(capsys, "ls", folder, "--markdown")[1].startswith("|")
 
 
+def test_nobody_leads_where_nothing_is_ranked(tmp_path, capsys):
+    config = world(tmp_path / "world", systems=2, tasks=3)
+    (tmp_path / "world/reports/system0.jsonl").write_text("")
+    (tmp_path / "world/reports/system1.jsonl").write_text(
+        json.dumps({"task_id": "1", "system": "system1", "text": "Nothing."}) + "\n"
+    )
+    evaluate(RunConfig.load(config, out=str(tmp_path / "runs/few")))
+    [listed] = runs_in(tmp_path / "runs")
+    assert all(one.rank is None for one in listed.headlines) and listed.headlines
+    assert "not ranked" in run(capsys, "ls", tmp_path / "runs")[1]
+
+
 def test_stopped_and_unreadable_runs_are_listed(folder, tmp_path, capsys):
     shutil.copytree(folder / "first", tmp_path / "stopped")
     record = json.loads((tmp_path / "stopped" / "run.json").read_text())

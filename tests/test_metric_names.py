@@ -347,3 +347,24 @@ def test_criteria_are_compared_protocol_by_protocol(tmp_path: Path) -> None:
     assert list(differing([judged_by(one, "1", "2"), judged_by(other, "1", "2")])) == []
     (said,) = differing([judged_by(one, "1", "2"), judged_by(other, "1", "3")])
     assert said.startswith("these runs differ in their criteria for healthbench:")
+
+
+def test_file_of_the_same_criteria_elsewhere_is_no_difference(tmp_path: Path) -> None:
+    runs = [RunRecord.read(made(tmp_path / name, SHARED)) for name in "ab"]
+
+    def judged_by(digests: Sequence[str]) -> list[RunRecord]:
+        entries = [({"name": "rubrics", "file": f"{place}/criteria.yaml"},) for place in "ab"]
+        configs = [
+            msgspec.structs.replace(run.config, protocols=entry)
+            for run, entry in zip(runs, entries, strict=True)
+        ]
+        return [
+            msgspec.structs.replace(run, config=config, criteria=(digest,) if digest else ())
+            for run, config, digest in zip(runs, configs, digests, strict=True)
+        ]
+
+    assert list(differing(judged_by("11"))) == []
+    (said,) = differing(judged_by("12"))
+    assert said.startswith("these runs differ in their criteria for rubrics:")
+    (said,) = differing(judged_by(("", "")))  # nothing is recorded of what they held
+    assert "protocol options for rubrics" in said

@@ -64,4 +64,6 @@ def _lines(one: ListedRun) -> Iterator[tuple[str, ...]]:
 
 
 def _headline(one: Headline) -> tuple[str, str, str]:
+    if one.rank is None:
+        return one.full, "-", "not ranked"
     return one.full, number(one.value, 1.0, one.decimals), one.system

@@ -15,7 +15,10 @@ __all__ = ["Headline", "ListedRun", "has_runs", "run_folders", "runs_in"]
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `system` reached by a metric that ranks: its `value` and interval in displayed units."""
+    """What a `system` reached by a metric that ranks: its `value` and interval in displayed units, and its `rank`.
+
+    A system without enough that is scored has no rank.
+    """
 
     protocol: str
     metric: str
@@ -24,6 +27,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     decimals: int
+    rank: float | None
 
     @property
     def full(self) -> str:
@@ -116,6 +120,7 @@ def _headlines(board: Leaderboard) -> Iterator[Headline]:
                 low=_shown(one.low, metric),
                 high=_shown(one.high, metric),
                 decimals=metric.decimals,
+                rank=one.rank,
             )
 
 

@@ -127,11 +127,15 @@ def _prompts(record: RunRecord, protocol: str) -> Mapping[str, Hashable]:
 
 
 def _options(record: RunRecord, protocol: str) -> Mapping[str, Hashable]:
-    """The options that a protocol was given; those that say what it does anyway are none."""
+    """The options that a protocol was given, without those that say what it does anyway.
+
+    A file of criteria is compared by what it holds, where that is recorded: `_criteria`.
+    """
     entries = ({"name": one} if isinstance(one, str) else one for one in record.config.protocols)
     usual = _defaults(protocol)
+    held = {"file"} if record.criteria else set()
     given = (
-        sorted((key, str(value)) for key, value in one.items() if usual.get(key) != value)
+        sorted((key, str(value)) for key, value in one.items() if usual.get(key) != value and key not in held)
         for one in entries
         if one.get("name") == protocol
     )
