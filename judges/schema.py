@@ -167,7 +167,7 @@ def _closed(properties: Schema) -> Schema:
 
 def _enumeration(values: Iterable[Any], where: str) -> Schema:
     """`values` with their type beside them, which some servers insist on."""
-    values = [_whole(value) if isinstance(value, float) else value for value in values]
+    values = [whole(value) if isinstance(value, float) else value for value in values]
     if len(values) > MAX_VALUES:
         raise AnswerTypeError(f"{where}: {len(values)} values to choose from, at most {MAX_VALUES}")
     kinds = {_KINDS[type(value)] for value in values}
@@ -196,7 +196,8 @@ def _steps(node: Schema, where: str) -> list[float]:
     return values
 
 
-def _whole(value: float) -> float:
+def whole(value: float) -> float:
+    """`value` as a schema has it: 2, not 2.0."""
     return int(value) if value.is_integer() else value
 
 

@@ -9,4 +9,6 @@ URL = "http://127.0.0.1:8300"
 
 def block(page: str, language: str, place: int = 0) -> str:
     """A code block of a page, by its language and its place among those."""
-    return re.findall(rf"^```{language}(?: title=[^\n]*)?\n(.*?)^```$", PAGES[page].read_text(), re.M | re.S)[place]
+    return re.findall(rf"^```{language}(?: title=[^\n]*)?\n(.*?)^```$", PAGES[page].read_text(), re.M | re.S)[
+        place
+    ]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,17 @@ def test_answers_of_a_stronger_judge_are_targets(runs: tuple[Run, Run], tmp_path
     assert 0 < len(dpo["train"]) <= len(sft["train"])
     again = export_run(own.folder, "judge-sft", tmp_path / "again", better.folder)
     assert len(again.files) == 2 and rows(tmp_path / "again") == sft
+
+
+def test_targets_have_the_numbers_of_the_schema(runs: tuple[Run, Run], tmp_path: Path) -> None:
+    """A server that holds a judge to the schema lets it write `"points": 2` only."""
+    own, better = runs
+    export_run(own.folder, "judge-sft", tmp_path / "sft", better.folder)
+    export_run(own.folder, "judge-preferences", tmp_path / "dpo", better.folder)
+    for found in (rows(tmp_path / "sft"), rows(tmp_path / "dpo")):
+        for row in [*found["train"], *found["test"]]:
+            for (message,) in (row[name] for name in ("completion", "chosen", "rejected") if name in row):
+                assert not re.search(r":-?\d+\.0[,}\]]", message["content"])
 
 
 def labelled(run: Run, file: Path, right: float) -> tuple[Path, dict[str, bool]]:

@@ -22,6 +22,7 @@ from adjudge.engine.viewer.data.open_run import AskedQuestion, OpenRun, Replayer
 from adjudge.engine.viewer.data.query import NotThere
 from adjudge.judges.chat import Message
 from adjudge.judges.published import PublishedQuestion
+from adjudge.judges.schema import whole
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.text.aside import open_workers
@@ -212,7 +213,7 @@ def _answered(
     if isinstance(asked.question, PublishedQuestion):
         text = asked.judgment.text
     else:
-        text = msgspec.json.encode(answer if analysis else verdict).decode()
+        text = msgspec.json.encode(_as_in_schema(answer if analysis else verdict)).decode()
     read = label_readers([card.protocol]).get(card.protocol)
     if said is None or read is None:
         return _Answered(text, verdict, None)
@@ -222,6 +223,18 @@ def _answered(
         if item.line.judgment == key and item.id in said
     ]
     return _Answered(text, verdict, all(people == judge for people, judge in labels) if labels else None)
+
+
+def _as_in_schema(value: Any) -> Any:
+    """`value` with its numbers as the question's schema has them, beside which a server allows no others."""
+    match value:
+        case dict():
+            return {name: _as_in_schema(one) for name, one in value.items()}
+        case list():
+            return [_as_in_schema(one) for one in value]
+        case float():
+            return whole(value)
+    return value
 
 
 def _without_analysis(value: Any) -> Any:
