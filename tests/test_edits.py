@@ -17,9 +17,10 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.statistics.labels import with_labels
 from adjudge.engine.tables.files import write_leaderboard
 from adjudge.engine.viewer.data.open_run import OpenRun
-from adjudge.engine.viewer.data.query import EvidenceQuery
+from adjudge.engine.viewer.data.query import EvidenceQuery, ListQuery
 from adjudge.engine.viewer.labelling import LabelDesk, LabelFile, Sample, worded
 from adjudge.engine.viewer.pages.frame import Frame
+from adjudge.engine.viewer.pages.home import board_page, home
 from adjudge.engine.viewer.pages.report import evidence_page
 from tests.commands import run as command
 from tests.labelled import example
@@ -157,9 +158,13 @@ async def test_viewer_says_how_to_override_and_what_was(judged: Run, tmp_path: P
     file = lines(tmp_path / "labels.jsonl", [override(item, other(item, random.Random(4)))])
     run = OpenRun(Run.open(judged.folder), file)
     try:
+        first = HTMLParser(await home(run, Frame("run", "judge"), ListQuery()))
+        board = HTMLParser(await board_page(run))
         page = HTMLParser(await evidence_page(run, Frame("run", "judge"), query))
         still = await evidence_page(run, Frame("run", "judge", still=True), query)
     finally:
         await run.close()
+    assert any("edited by people" in head.text() for head in first.css("th"))
+    assert board.css_first("#overrides-table") is not None
     assert f"--edit {item.id}" in page.text() and "--edit" not in still
     assert "The report says so <b>twice</b>." in page.css_first(".people").text()

@@ -247,6 +247,7 @@ class OpenRun:
         self.run = run
         self.folder = run.folder
         self.record = run.record
+        self._labels = labels
         self.people = None if labels is None else People(run, labels)
         self.following = None if self.record.due is None else Following(self.folder, self.record, run.place)
         self.scores = ScoreRows(self.folder) if self.following is None else RowsSoFar(self.following.rows)
@@ -303,6 +304,20 @@ class OpenRun:
             return build_leaderboard([self.folder])
         except UsageError as error:
             raise NotThere(f"this run has no leaderboard: {error}") from error
+
+    def leaderboard_with_people(self) -> Leaderboard:
+        """The same with scores by people's labels beside the judge's, once the run has finished."""
+        return self.leaderboard() if self._labels is None or self.following is not None else self._with_people
+
+    @cached_property
+    def _with_people(self) -> Leaderboard:
+        from adjudge.engine.statistics.build import build_leaderboard
+
+        try:
+            return build_leaderboard([self.folder], labels=self._labels)
+        except UsageError as error:
+            own = self.leaderboard()
+            return msgspec.structs.replace(own, notes=(*own.notes, str(error)))
 
     async def cards(self) -> CardIndex:
         """Where the run's scorecards are. Raises StoreError."""

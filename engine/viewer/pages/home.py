@@ -23,7 +23,7 @@ class _Links:
 
 async def board_page(run: OpenRun) -> str:
     """The page of the run's leaderboard. Raises NotThere if it cannot be read."""
-    return await asyncio.to_thread(lambda: leaderboard_page(run.leaderboard(), _Links()))
+    return await asyncio.to_thread(lambda: leaderboard_page(run.leaderboard_with_people(), _Links()))
 
 
 _NOT_SHOWN = ("rank interval", "interval", "tier")
@@ -33,7 +33,7 @@ _WHOLE = ("scored", "unscored")  # columns that say nothing where everything is 
 async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
     """The run, and its systems by protocol."""
     try:
-        board = await asyncio.to_thread(run.leaderboard)
+        board = await asyncio.to_thread(run.leaderboard_with_people)
         found, notes, why, title = rankings(board.metrics), board.notes, "", title_of(board)
     except NotThere as error:
         found, notes, why, title = [], (), str(error), ", ".join(run.record.metrics)
