@@ -255,6 +255,22 @@ def test_unknown_metrics_are_answered_with_those_of_the_run(tmp_path, capsys):
         assert code == 2 and "unknown metric 'rubrics.scor'; use 'rubrics.score'" in one_line(error)
 
 
+def test_labels_that_are_not_there_are_answered(tmp_path, capsys):
+    run(capsys, "evaluate", config(tmp_path))
+    missing = tmp_path / "none.jsonl"
+    code, _, error = run(capsys, "leaderboard", tmp_path / "run", "--labels", missing)
+    assert code == 2
+    assert f"labels: {missing} cannot be read: No such file or directory; correct the path" in one_line(error)
+
+
+def test_document_that_cannot_be_read_is_named_without_a_line(tmp_path, capsys):
+    file = config(tmp_path, reports="reports")
+    (tmp_path / "reports/lark").mkdir()
+    (tmp_path / "reports/lark/1.pdf").write_bytes(b"%PDF-1.4 broken")
+    code, _, error = run(capsys, "evaluate", file)
+    assert code == 3 and "reports/lark/1.pdf: a PDF that does not open" in error
+
+
 def test_judges_that_cannot_be_used_say_why(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("KITE_KEY", raising=False)
     judge = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "patience_s": 1}

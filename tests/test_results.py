@@ -523,7 +523,7 @@ def test_wrong_format_and_binary_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"no results of livedrbench, but of {DRB}: --format {DRB}"):
         import_results(tmp_path / "race", "livedrbench", tmp_path / "run")
     file.write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
-    with pytest.raises(UsageError, match=r"raw_results\.jsonl:0: not JSON; a file of JSON Lines"):
+    with pytest.raises(UsageError, match=r"raw_results\.jsonl: not JSON; a file of JSON Lines"):
         import_results(tmp_path / "race", DRB, tmp_path / "run")
 
 
@@ -575,7 +575,7 @@ def test_bad_file_does_not_cost_its_neighbours(tmp_path: Path) -> None:
     found = import_results(tmp_path / "in", DRB, tmp_path / "run")
     assert found.systems == ("half", "one")
     named = [str(line).removeprefix(f"{folder}/").partition(": ")[0] for line in found.rejected]
-    assert named == ["half/raw_results.jsonl:1", "half/raw_results.jsonl:3", "none/raw_results.jsonl:0"]
+    assert named == ["half/raw_results.jsonl:1", "half/raw_results.jsonl:3", "none/raw_results.jsonl"]
 
 
 def test_import_keeps_what_is_in_the_way(tmp_path: Path, own: Path) -> None:

@@ -40,4 +40,4 @@ class Rejected(msgspec.Struct, frozen=True):
         return cls(str(file), line, storable(why[:_MAX_WHY]))
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.why}"
+        return f"{self.file}{f':{self.line}' if self.line else ''}: {self.why}"

@@ -164,7 +164,9 @@ def read_rows(file: Path, kind: type[T], one: str) -> list[T]:
     try:
         text = file.read_text(encoding="utf-8-sig")
         rows = _cells(text) if file.suffix == ".csv" else _lines(text, file)
-    except (OSError, UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
+    except OSError as error:
+        raise UsageError(f"{one}s: {file} cannot be read: {error.strerror}; correct the path") from error
+    except (UnicodeDecodeError, csv.Error, msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{one}s: {file} cannot be read: {error}") from error
     found = []
     for number, row in enumerate(rows, 1):
