@@ -72,7 +72,7 @@ def sizes(question: Question[A], book: PromptBook) -> tuple[int, int]:
     context = sum(_size(section.text) for section in question.context.sections)
     if isinstance(question, PublishedQuestion):
         return context, sum(_size(message["content"]) for message in question.messages()) - context
-    template = book.get(question.prompt, question.language).template
+    template = book.get(question.prompt, question.language, question.folder).template
     return context, _size(template) + sum(map(_size, question.fields().values()))
 
 

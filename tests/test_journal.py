@@ -262,7 +262,7 @@ def card(task: str) -> Scorecard:
     )
 
 
-async def test_scorecards_kept_together_stand_in_the_journal_all_or_none(tmp_path, monkeypatch):
+async def test_journal_takes_scorecards_kept_together_all_or_none(tmp_path, monkeypatch):
     store = ScorecardStore(Place.of(str(tmp_path)), "a", flush_seconds=LONG)
     await store.open()
     several = [(card(task), False) for task in "012345"]

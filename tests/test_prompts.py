@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import judges, prompts, scoring
-from adjudge.judges import Question
+from adjudge.judges import Context, Question
+from adjudge.judges.chat import sizes
 from adjudge.judges.schema import max_tokens, schema_of
 from adjudge.prompts import Prompt, PromptBook, PromptError
 from tests.examples_of_questions import example
+from tests.stores import Ask
 
 SHIPPED = sorted(Path(prompts.__file__).parent.glob("*.md"))
 NAMES = sorted({file.name.split(".")[0] for file in SHIPPED})
@@ -137,3 +139,11 @@ def test_every_answer_fits_into_a_window_of_32k(kind: type[Question]) -> None:
     """With 8,000 tokens left for what is judged."""
     schema = schema_of(example(kind), analysis=True)
     assert max_tokens(schema) <= 24_000
+
+
+def test_size_of_a_prompt_in_a_folder_of_its_own_is_known(tmp_path: Path) -> None:
+    class Own(Ask, frozen=True, kw_only=True):
+        folder = tmp_path
+
+    (tmp_path / f"{Own.prompt}.en.md").write_text("Longer than the text.\n" * 9)
+    assert sizes(Own(context=Context.of(note="x")), PromptBook()) == (1, 9 * len("Longer than the text.\n"))
