@@ -64,7 +64,9 @@ class _UserMessage(msgspec.Struct):
 
 _ENCODER = msgspec.json.Encoder()
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
-_PROBABILITIES = {"logprobs": True, "top_logprobs": 20}
+_LIKELIEST = 20
+_PROBABILITIES = {"logprobs": True, "top_logprobs": _LIKELIEST}
+_MOST_STEPS = 500  # an answer of one label is short, and a reply may be of any length
 _EIGHTHS = (8, 6, 4, 2, 1)
 
 
@@ -340,8 +342,8 @@ def completion(body: bytes | None) -> Completion:
 def _steps(raw: msgspec.Raw) -> tuple[Step, ...]:
     found = _lenient(raw, _PLACES) or _Places()
     return tuple(
-        Step(place.token, {one.token: one.logprob for one in (*place.top_logprobs, place)})
-        for place in found.content or ()
+        Step(place.token, {one.token: one.logprob for one in (*place.top_logprobs[:_LIKELIEST], place)})
+        for place in (found.content or ())[:_MOST_STEPS]
     )
 
 

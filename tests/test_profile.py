@@ -18,6 +18,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.judges import Answer, Asked, Choice, Context, Question, Reply, Usage
 from adjudge.judges.completions import cache_tokens
+from adjudge.judges.completions import completion as read
 from adjudge.judges.expected import Labels, NoProbabilities, Step, spoken_distribution
 from adjudge.judges.openai import OpenAIJudge
 from adjudge.judges.profile import TokensSeen
@@ -332,6 +333,14 @@ def test_reply_that_decides_nothing_has_no_distribution(steps: list[Step]) -> No
 
     with pytest.raises(NoProbabilities):
         asyncio.run(spoken_distribution(Labels('{"x":"', ("yes", "no"), '"}', None), spoken))
+
+
+def test_reply_with_tokens_without_end_is_read_to_a_limit() -> None:
+    likely = {f" {number}": -9.0 for number in range(1_000)} | {" ": -9.0}
+    told = msgspec.json.decode(completion("{}").body)
+    told["choices"][0]["logprobs"] = places([Step(" ", likely)] * 2_000)
+    steps = read(msgspec.json.encode(told)).steps
+    assert len(steps) == 500 and {len(step.likely) for step in steps} == {21}
 
 
 def test_tokens_seen_are_those_of_one_kind_of_answer() -> None:
