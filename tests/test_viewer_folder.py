@@ -70,9 +70,18 @@ async def test_systems_are_drawn_over_runs(reader: Reader) -> None:
     assert heights[1] < heights[0] == heights[2]
 
 
-def listed(place: int, judge: str, value: float, cost: float | None = None) -> ListedRun:
+def listed(
+    place: int, judge: str, value: float, cost: float | None = None, rank: float | None = 1.0
+) -> ListedRun:
     head = Headline(
-        protocol="race", metric="overall", system="heron", value=value, low=None, high=None, decimals=2
+        protocol="race",
+        metric="overall",
+        system="heron",
+        value=value,
+        low=None,
+        high=None,
+        decimals=2,
+        rank=rank,
     )
     return ListedRun(
         folder=f"runs/{place}",
@@ -104,6 +113,11 @@ async def test_best_systems_are_listed_and_cost_where_it_is_known() -> None:
         cells = [" ".join(cell.text().split()) for cell in page.css("#rows tbody tr th, #rows tbody td")]
         assert cells[4:] == ["race.overall 41.50 heron", "0", "0", *more, "finished"]
         assert len(cells) == len(page.css("#rows thead th"))
+
+
+async def test_nobody_is_best_where_nothing_is_ranked() -> None:
+    (cell,) = shown(listed(0, "large", 41.5, rank=None)).css("#rows td.best")
+    assert " ".join(cell.text().split()) == "race.overall - not ranked"
 
 
 async def test_two_runs_are_opened_side_by_side(reader: Reader) -> None:

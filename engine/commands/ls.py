@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from adjudge.engine.cli.exits import DONE
 from adjudge.engine.cli.output import out, print_as_table
-from adjudge.engine.runs.listed import Headline, ListedRun, runs_in
-from adjudge.engine.tables.cells import number
+from adjudge.engine.runs.listed import ListedRun, runs_in
+from adjudge.engine.tables.cells import leaders, number
 from adjudge.engine.tables.table import Column, Table
 from adjudge.judges.plural import plural
 
@@ -49,21 +49,10 @@ def _lines(one: ListedRun) -> Iterator[tuple[str, ...]]:
     when = "-" if one.started is None else f"{datetime.fromtimestamp(one.started, UTC):%Y-%m-%d %H:%M}"
     first = (when, one.folder, one.judge or "-", one.commit or "-")
     state = f"{one.state}: {one.why}" if one.state == "stopped" else one.state
-    leaders: dict[str, Headline] = {}
-    for headline in one.headlines:
-        leaders.setdefault(headline.full, headline)
-    shown = [_headline(headline) for headline in leaders.values()] or [
-        (", ".join(one.protocols) or "-", "-", "-")
-    ]
+    shown = leaders(one) or [(", ".join(one.protocols) or "-", "-", "-")]
     for at, cells in enumerate(shown):
         yield (
             *(("",) * len(first) if at else first),
             *cells,
             *(("", "") if at else (number(one.cost), state)),
         )
-
-
-def _headline(one: Headline) -> tuple[str, str, str]:
-    if one.rank is None:
-        return one.full, "-", "not ranked"
-    return one.full, number(one.value, 1.0, one.decimals), one.system

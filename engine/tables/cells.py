@@ -1,6 +1,7 @@
 """How figures are written, wherever they are shown: scores with two decimals, shares and p values with three."""
 
 from adjudge.engine.runs.board import MetricBoard, Standing
+from adjudge.engine.runs.listed import Headline, ListedRun
 from adjudge.engine.tables.table import Cell
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "bracketed",
     "chance",
     "coefficient",
+    "leaders",
     "number",
     "over_interval",
     "score",
@@ -19,6 +21,19 @@ __all__ = [
 def number(value: float | None, scale: float = 1.0, decimals: int = 2) -> str:
     """`value` times `scale`, a hyphen for None."""
     return "-" if value is None else f"{value * scale:.{decimals}f}"
+
+
+def leaders(run: ListedRun) -> list[tuple[str, str, str]]:
+    """Of a listed run, the best system by each metric that ranks: the metric, its value and the system."""
+    first: dict[str, Headline] = {}
+    for each in run.headlines:
+        first.setdefault(each.full, each)
+    return [
+        (name, "-", "not ranked")
+        if best.rank is None
+        else (name, number(best.value, 1.0, best.decimals), best.system)
+        for name, best in first.items()
+    ]
 
 
 def over_interval(value: float | None, interval: tuple[float, float] | None) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from adjudge.engine.runs.listed import Headline, ListedRun
-from adjudge.engine.tables.cells import number
+from adjudge.engine.tables.cells import leaders, number
 from adjudge.engine.viewer.data.query import ListQuery
 from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row, natural
 
@@ -90,7 +90,7 @@ def _row(folder: str, name: str, one: ListedRun) -> Row:
         "judge": one.judge,
         "commit": one.commit,
         "protocols": ", ".join(one.protocols),
-        "best": _best(one),
+        "best": leaders(one),
         "systems": one.systems,
         "tasks": one.tasks,
         "cost": one.cost,
@@ -98,14 +98,6 @@ def _row(folder: str, name: str, one: ListedRun) -> Row:
         "state": one.state,
         "why": one.why,
     }
-
-
-def _best(one: ListedRun) -> list[tuple[str, str, str]]:
-    """The best system by each metric that ranks: the metric, its value and the system."""
-    leaders: dict[str, Headline] = {}
-    for each in one.headlines:
-        leaders.setdefault(each.full, each)
-    return [(name, number(each.value, 1.0, each.decimals), each.system) for name, each in leaders.items()]
 
 
 def _date(one: ListedRun) -> str:
