@@ -232,7 +232,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "judges.schema.object_in": _object_in,
     "fetchers.extract.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
-    "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}"),
+    "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}") or extract.excess(text),
     "fetchers.urls.normalise_url": partial(_url, normalise_url),
     "fetchers.urls.page_key": partial(_url, page_key),
     "fetchers.urls.page_parts": partial(_url, page_parts),

@@ -294,6 +294,13 @@ def test_attributes_are_counted_as_a_browser_reads_them(page: str) -> None:
     assert excess(page.replace("<p ", "< p ")) == ""
 
 
+def test_tags_begin_where_a_browser_begins_them() -> None:
+    many = "<p " + "a " * (MAX_ATTRIBUTES + 1) + ">"
+    filler = "word " * 20_000
+    assert excess(f"{filler}<div<div {many}") == REFUSED["attributes"]
+    assert excess(f"{filler}<p title='{many}'>") == ""
+
+
 async def test_worker_killed_between_pages_is_replaced() -> None:
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     await pool.extract(ARTICLE, HTML)
