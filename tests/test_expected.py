@@ -3,31 +3,17 @@
 import asyncio
 import math
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges import Answer, Choice, Context, Question
+from adjudge.judges import Answer, Context, Question
 from adjudge.judges.expected import distribution, expected_answer, labels_of
 from adjudge.judges.schema import schema_of
-
-
-class Points(Answer, frozen=True, kw_only=True):
-    analysis: Annotated[str, msgspec.Meta(max_length=50)] = ""
-    points: Choice
-
-
-class Ask(Question[Points], frozen=True, kw_only=True):
-    prompt = "probe"
-    answer = Points
-    values: tuple[float, ...] = (0.0, 1.0, 2.0)
-
-    @property
-    def options(self) -> tuple[float, ...]:
-        return self.values
+from tests.rated import Points, Rated
 
 
 class Word(Answer, frozen=True, kw_only=True):
@@ -54,7 +40,7 @@ CONTEXT = Context.of(report="text")
 
 
 def test_number_choice_has_labels_without_the_analysis() -> None:
-    question = Ask(context=CONTEXT, values=(0.0, 0.5, 1.0))
+    question = Rated(context=CONTEXT, values=(0.0, 0.5, 1.0))
     labels = labels_of(schema_of(question, analysis=False))
     assert labels is not None
     assert (labels.before, labels.values, labels.after) == ('{"points":', ("0", "0.5", "1"), "}")
@@ -128,7 +114,7 @@ def test_distribution_equals_a_token_by_token_walk(stems: set[tuple[int, ...]], 
 
 
 def test_number_is_the_mean_and_the_distribution_is_kept() -> None:
-    question = Ask(context=CONTEXT)
+    question = Rated(context=CONTEXT)
     labels = labels_of(schema_of(question, analysis=False))
     assert labels is not None
     answer, text = expected_answer(question, labels, [0.25, 0.25, 0.5])

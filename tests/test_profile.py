@@ -16,7 +16,7 @@ from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.evaluation.assembly import make_judge
-from adjudge.judges import Answer, Asked, Choice, Context, Question, Reply, Usage
+from adjudge.judges import Answer, Asked, Context, Question, Reply, Usage
 from adjudge.judges.completions import cache_tokens
 from adjudge.judges.completions import completion as read
 from adjudge.judges.expected import Labels, NoProbabilities, Step, spoken_distribution
@@ -26,6 +26,7 @@ from adjudge.judges.server import OpenAIConfig
 from adjudge.prompts import PromptBook
 from tests.commands import one_line, run
 from tests.mock_openai import Call, MockOpenAI, completion, raw, refused
+from tests.rated import Points, Rated
 from tests.worlds import world
 
 SERVER = {"backend": "openai", "url": "http://127.0.0.1:9/v1", "model": "mock", "retries": 0}
@@ -34,20 +35,6 @@ _METRICS = b"""# TYPE vllm:cache_config_info gauge
 vllm:cache_config_info{block_size="16",cache_dtype="fp8",engine="0",num_gpu_blocks="100",num_gpu_blocks_override="7"} 1
 vllm:cache_config_info{block_size="16",cache_dtype="fp8",engine="1",num_gpu_blocks="50"} 1.0
 """
-
-
-class Points(Answer, frozen=True, kw_only=True):
-    analysis: Annotated[str, msgspec.Meta(max_length=400)] = ""
-    points: Choice
-
-
-class Rated(Question[Points], frozen=True, kw_only=True):
-    prompt = "probe"
-    answer = Points
-
-    @property
-    def options(self) -> tuple[float, ...]:
-        return tuple(WEIGHTS)
 
 
 class Listing(Answer, frozen=True, kw_only=True):
@@ -132,7 +119,7 @@ def asking(url: str, **options: Any) -> OpenAIJudge:
 
 
 def question(number: int = 0) -> Rated:
-    return Rated(context=Context.of(report=f"report {number}"))
+    return Rated(context=Context.of(report=f"report {number}"), values=tuple(WEIGHTS))
 
 
 async def answered(judge: OpenAIJudge, asked: Question[Any], number: int = 0) -> Reply[Any]:
@@ -215,7 +202,10 @@ async def test_contexts_at_a_server_fit_into_its_cache() -> None:
     async with Telling(metrics=_METRICS, latency=0.02) as mock:
         judge = asking(mock.url, max_in_flight=64)
         await judge.probe()
-        asked = [Rated(context=Context.of(report=f"{number} {report}")) for number in range(8)]
+        asked = [
+            Rated(context=Context.of(report=f"{number} {report}"), values=tuple(WEIGHTS))
+            for number in range(8)
+        ]
         await asyncio.gather(*(answered(judge, one, number) for number, one in enumerate(asked)))
         await judge.close()
     assert mock.peak == 2  # a third report would need more than 2,400 tokens

@@ -146,10 +146,10 @@ def test_comparison_ends_in_one_sentence() -> None:
     assert "0.50 higher than B on race overall, on 5 tasks only, too few" in said(difference=0.005, n_used=5)
     unsure = {"difference": 0.031, "holm_p": 0.4}  # equal differences have no interval
     assert said(**unsure).endswith("which may be chance (p = 0.400 after Holm).")
-    none = "A and B have no metric with values for single tasks in common"
-    assert said(exploratory=True) == f"{none} that ranks; `adjudge leaderboard` ranks them."
+    instead = "in common that has a value for each task; `adjudge leaderboard` ranks them."
+    assert said(exploratory=True) == f"A and B have no ranking metric {instead}"
     assert comparison_said(Comparison(run="run", a="A", b="B", metrics=())) == (
-        f"{none}; `adjudge leaderboard` ranks them."
+        f"A and B have no metric {instead}"
     )
 
 

@@ -197,9 +197,9 @@ def comparison_said(found: Comparison) -> str:
     """Which of two systems is better by all that the protocols are ranked by, or that was asked for, if either is."""
     heads = [metric for metric in found.metrics if not metric.exploratory]
     if not heads:
-        ranks = " that ranks" if found.metrics else ""
+        ranking = "ranking metric" if found.metrics else "metric"
         return (
-            f"{found.a} and {found.b} have no metric with values for single tasks in common{ranks}; "
+            f"{found.a} and {found.b} have no {ranking} in common that has a value for each task; "
             "`adjudge leaderboard` ranks them."
         )
     said = "; ".join(_compared(found.a, found.b, row) for row in heads)

@@ -39,32 +39,9 @@ _LIST_S = 5.0  # for a server's list of models
 _MOST_TRIED = 2_000  # scorecards; the figures of a larger run are those of as many, in proportion
 
 
-class PlannedJudge(msgspec.Struct, frozen=True, kw_only=True):
-    """The questions for one judge: its name and its key in the configuration, and the protocols and media it answers.
+class PlannedWork(msgspec.Struct, frozen=True, kw_only=True):
+    """The questions still to be asked, and what they take; figures are those of `Plan`."""
 
-    Figures are those of `Plan`, for this judge alone; each member of a panel is asked everything. `unpriced` are the
-    names that prices are missing for.
-    """
-
-    name: str
-    key: str
-    answers: tuple[str, ...]
-    to_ask: int
-    prompt_tokens: int
-    shared_tokens: int
-    completion_tokens: int
-    seconds: float | None
-    cost: float | None
-    unpriced: tuple[str, ...] = ()
-    window: int | None = None
-    oversized: dict[str, int] = {}
-
-
-class PlannedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a `Plan`, if every judge that has the profile `name` had it; `is_chosen` if that changes none."""
-
-    name: Profile
-    is_chosen: bool
     to_ask: int
     prompt_tokens: int
     shared_tokens: int
@@ -73,18 +50,37 @@ class PlannedProfile(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None
 
     @classmethod
-    def of(cls, name: Profile, is_chosen: bool, judges: Sequence[PlannedJudge]) -> "PlannedProfile":
-        """The figures of all `judges` together."""
-        return cls(
-            name=name,
-            is_chosen=is_chosen,
-            to_ask=sum(one.to_ask for one in judges),
-            prompt_tokens=sum(one.prompt_tokens for one in judges),
-            shared_tokens=sum(one.shared_tokens for one in judges),
-            completion_tokens=sum(one.completion_tokens for one in judges),
-            seconds=_together(max, [one.seconds for one in judges]),
-            cost=_together(sum, [one.cost for one in judges]),
+    def together(cls, works: Sequence["PlannedWork"]) -> "PlannedWork":
+        """The figures of all `works`, which are done at the same time."""
+        return PlannedWork(
+            to_ask=sum(one.to_ask for one in works),
+            prompt_tokens=sum(one.prompt_tokens for one in works),
+            shared_tokens=sum(one.shared_tokens for one in works),
+            completion_tokens=sum(one.completion_tokens for one in works),
+            seconds=_together(max, [one.seconds for one in works]),
+            cost=_together(sum, [one.cost for one in works]),
         )
+
+
+class PlannedJudge(PlannedWork, frozen=True, kw_only=True):
+    """The questions for one judge: its name and its key in the configuration, and the protocols and media it answers.
+
+    Each member of a panel is asked everything. `unpriced` are the names that prices are missing for.
+    """
+
+    name: str
+    key: str
+    answers: tuple[str, ...]
+    unpriced: tuple[str, ...] = ()
+    window: int | None = None
+    oversized: dict[str, int] = {}
+
+
+class PlannedProfile(PlannedWork, frozen=True, kw_only=True):
+    """A `Plan`, if every judge that has the profile `name` had it; `is_chosen` if that changes none."""
+
+    name: Profile
+    is_chosen: bool
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,18 +148,8 @@ async def _plan(config: RunConfig) -> Plan:
         for seat, window in zip(every, windows, strict=True)
     )
     takers = found.notes.values()
-    profiles = []
-    for profile in get_args(Profile):
-        changed = config.profiled(profile)
-        if changed.resolved.bench.judged == config.resolved.bench.judged:
-            profiles.append(PlannedProfile.of(profile, True, judges))
-        else:
-            others = await dry_run(changed, course.sample(config.repeats, share))
-            planned = (
-                _planned(seat, others.notes[seat.name], None, config.prices, times)
-                for seat in changed.resolved.bench.seats.values()
-            )
-            profiles.append(PlannedProfile.of(profile, False, tuple(planned)))
+    work = PlannedWork.together(judges)
+    profiles = [await _profile(name, config, course, share, times, work) for name in get_args(Profile)]
     questions = sum((taker.questions for taker in takers), found.stored)
     oversized = sum((Counter(one.oversized) for one in judges), Counter[str]())
     judging = Judging.of(config.resolved.bench, {name: taker.identity for name, taker in found.notes.items()})
@@ -173,15 +159,15 @@ async def _plan(config: RunConfig) -> Plan:
         tried=found.scorecards,
         questions=_scaled(questions, times),
         stored=round(times * found.stored.total()),
-        prompt_tokens=sum(one.prompt_tokens for one in judges),
-        shared_tokens=sum(one.shared_tokens for one in judges),
-        completion_tokens=sum(one.completion_tokens for one in judges),
+        prompt_tokens=work.prompt_tokens,
+        shared_tokens=work.shared_tokens,
+        completion_tokens=work.completion_tokens,
         pages=round(times * found.pages),
         pages_unread=round(times * found.pages_unread),
         judge=judging.said,
         judges=judges,
-        seconds=_together(max, [one.seconds for one in judges]),
-        cost=_together(sum, [one.cost for one in judges]),
+        seconds=work.seconds,
+        cost=work.cost,
         unscored=_scaled(found.unscored, times),
         lacking=dataset.lacking if found.unscored else {},
         rejected=tuple(dataset.rejected),
@@ -196,6 +182,24 @@ async def _plan(config: RunConfig) -> Plan:
         absent=absent_pages(config.fetch, dataset.reports),
         profiles=() if all(one.is_chosen for one in profiles) else tuple(profiles),
     )
+
+
+async def _profile(
+    name: Profile, config: RunConfig, course: Course, share: float, times: float, chosen: PlannedWork
+) -> PlannedProfile:
+    """The work under the profile `name`: that which is `chosen`, where it changes no judge."""
+    changed = config.profiled(name)
+    bench, is_chosen = changed.resolved.bench, changed.resolved.bench.judged == config.resolved.bench.judged
+    work = chosen
+    if not is_chosen:
+        found = await dry_run(changed, course.sample(config.repeats, share))
+        work = PlannedWork.together(
+            [
+                _planned(seat, found.notes[seat.name], None, config.prices, times)
+                for seat in bench.seats.values()
+            ]
+        )
+    return PlannedProfile(name=name, is_chosen=is_chosen, **msgspec.structs.asdict(work))
 
 
 def _scaled(counts: Mapping[str, int], times: float) -> dict[str, int]:
