@@ -45,7 +45,7 @@ from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.looks import Looks, looks_of
 
 _OWN = f"{adjudge.scoring.__name__}."
-_NUMERIC = ("msgspec", "numba", "numpy", "scipy")  # numbers may differ between their versions
+_NUMERIC = ("msgspec", "numba", "numpy")  # numbers may differ between their versions
 _REMEMBERED = 64  # the reports of one task come one after the other
 
 

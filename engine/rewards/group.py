@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from scipy.special import expit
 
 from adjudge.engine.config.reward import GroupConfig
 from adjudge.engine.evaluation.evaluator import Evaluator
@@ -24,6 +23,7 @@ from adjudge.judges import Judgment
 from adjudge.scoring.answers.preferences import COMPARING, LISTED, marks_in, preference
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.reasons import Reason
+from adjudge.scoring.kernels.base.distributions import logistic_cdf
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry
 
 __all__ = [
@@ -110,7 +110,7 @@ def shares(comparisons: Sequence[Comparison], copies: Sequence[int], beaten: int
         planned.update(one.members)
         answered.update(one.members if one.marks else ())
     found = bradley_terry(_wins(count, comparisons), prior=PRIOR)
-    chance = expit(found.strength[:, None] - found.strength[None, :])
+    chance = logistic_cdf(found.strength[:, None] - found.strength[None, :])
     met = (found.component[None, :] == found.component[:, None]) & ~np.isnan(chance)
     others = np.where(met, np.asarray(copies), 0)
     np.fill_diagonal(others, np.asarray(copies) - 1)

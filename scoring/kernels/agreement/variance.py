@@ -10,6 +10,7 @@ Items of a test are analysed by the share of systems that meet them, and by thei
 Missing values are NaN.
 """
 
+import math
 from collections.abc import Iterator
 from itertools import product
 from typing import Literal, NamedTuple, get_args
@@ -17,8 +18,6 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
-from scipy.special import stdtr
 
 from adjudge.scoring.kernels.base.arrays import (
     Flags,
@@ -29,6 +28,7 @@ from adjudge.scoring.kernels.base.arrays import (
     as_share,
     compiled,
 )
+from adjudge.scoring.kernels.base.distributions import noncentral_t_cdf, student_cdf, student_quantile
 
 Component = Literal["system", "task", "system_task", "sample", "judge", "judge_report", "repeat"]
 COMPONENTS: tuple[Component, ...] = get_args(Component)
@@ -43,8 +43,6 @@ LEVELS: dict[Component, tuple[str, ...]] = {
     "judge_report": ("system", "task", "sample", "judge"),
 }
 MOST_TASKS = 10_000_000
-# The noncentral t distribution of scipy gives up far beyond this shift; power is 1 long before.
-LARGEST_SHIFT = 1e6
 
 
 class Components(msgspec.Struct, frozen=True):
@@ -252,11 +250,10 @@ def _shared_squares(order: Integers, first: Integers, second: Integers, size: in
 
 def _power(effect: float, tasks: int, alpha: float) -> float:
     """Power of a two-sided paired t test for a standardised difference."""
-    degrees, shift = tasks - 1.0, min(effect * np.sqrt(tasks), LARGEST_SHIFT)
-    critical = special.stdtrit(degrees, 1 - alpha / 2)
-    # Significant in the wrong direction: scipy may say NaN where this is less than 1e-15.
-    wrong = np.nan_to_num(special.nctdtr(degrees, shift, -critical))
-    return float(1 - special.nctdtr(degrees, shift, critical) + wrong)
+    degrees, shift = tasks - 1.0, effect * math.sqrt(tasks)
+    critical = float(student_quantile(degrees, 1 - alpha / 2))
+    missed = noncentral_t_cdf(degrees, shift, critical) - noncentral_t_cdf(degrees, shift, -critical)
+    return 1 - missed
 
 
 def _fewest_tasks(effect: float, power: float, alpha: float) -> int:
@@ -316,7 +313,7 @@ def item_figures(values: ArrayLike) -> ItemFigures:
         r = np.where(varies, np.clip(xy / np.sqrt(xx * yy), -1.0, 1.0), np.nan)
         t = r * np.sqrt((n - 2) / (1 - r * r))
         mean = filled.sum(axis=1) / present.sum(axis=1)
-    p = np.where(np.isnan(r), np.nan, stdtr(np.maximum(n - 2, 1), t))
+    p = np.where(np.isnan(r), np.nan, student_cdf(np.maximum(n - 2, 1), t))
     return ItemFigures(mean, r, p, present.sum(axis=1))
 
 

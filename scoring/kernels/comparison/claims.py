@@ -17,7 +17,6 @@ import math
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import (
     Flags,
@@ -30,6 +29,7 @@ from adjudge.scoring.kernels.base.arrays import (
     in_threads,
     spans,
 )
+from adjudge.scoring.kernels.base.distributions import normal_cdf, normal_quantile, student_cdf
 from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t
 
 __all__ = [
@@ -130,8 +130,8 @@ def resampled(difference: Floats, interval: Floats, tasks: int, *, alpha: float 
     first, second = np.triu_indices(len(difference), 1)
     found, low, high = difference[first, second], interval[first, second, 0], interval[first, second, 1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = (high - low) / (2.0 * special.ndtri(1.0 - alpha / 2.0))
-        p = 2.0 * special.ndtr(-np.abs(found) / spread)
+        spread = (high - low) / (2.0 * normal_quantile(1.0 - alpha / 2.0))
+        p = 2.0 * normal_cdf(-np.abs(found) / spread)
     p = np.where(np.isnan(low), np.nan, np.where(found == 0.0, 1.0, np.maximum(p, least_p(tasks))))
     unbounded = (least_p(tasks) > alpha) | ~(high > low)
     return Differences(
@@ -161,7 +161,7 @@ def above(differences: ArrayLike, limit: float = 0.0) -> float:
     p = (
         float(mean <= 0.0)
         if error <= TOLERANCE * abs(mean)
-        else float(special.stdtr(every.size - 1, -mean / error))
+        else float(student_cdf(every.size - 1, -mean / error))
     )
     return max(p, 0.5**rest.size)
 

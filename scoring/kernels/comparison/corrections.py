@@ -31,9 +31,9 @@ Student's, with Welch's degrees of freedom of the two parts.
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import Floats, Integers, KernelError, as_scores, as_share
+from adjudge.scoring.kernels.base.distributions import student_quantile
 
 LEAST_TUNED = 3  # labels from which a power can be tuned and its error known
 _CELLS = 4_000_000  # differences of pairs per step
@@ -139,7 +139,7 @@ def _estimated(judge: Floats, human: Floats, level: float, power: float | None) 
         sure = variance == 0.0
         shares = of_residual**2 / degrees + np.where(of_judge > 0.0, of_judge**2 / degrees_of_judge, 0.0)
         freedom = np.where(sure, 1.0, variance**2 / np.where(sure, 1.0, shares))
-        half = special.stdtrit(freedom, 0.5 + level / 2.0) * np.sqrt(variance)
+        half = student_quantile(freedom, 0.5 + level / 2.0) * np.sqrt(variance)
     return PredictionPowered(
         estimate=estimate,
         standard_error=np.sqrt(variance),
@@ -263,7 +263,7 @@ def labelled_mean(
         of_labels = max(1, min(int(labelled.sum()) - strata.whole.size, with_labels - 1))
         parts = between**2 / (n - 1) + sampled**2 / of_labels
         degrees = variance**2 / parts if parts else 1.0
-    half = float(special.stdtrit(degrees, 0.5 + level / 2.0)) * np.sqrt(variance)
+    half = float(student_quantile(degrees, 0.5 + level / 2.0)) * np.sqrt(variance)
     return LabelledMean(
         estimate=estimate,
         standard_error=float(np.sqrt(variance)),

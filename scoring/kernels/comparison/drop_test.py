@@ -10,9 +10,9 @@ import math
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import KernelError, as_scores, as_share
+from adjudge.scoring.kernels.base.distributions import noncentral_t_shift, student_quantile
 from adjudge.scoring.kernels.comparison.claims import FEW, above, subset_mean
 
 
@@ -74,13 +74,13 @@ def drop_test(
     if sd <= 1e-12 * float(np.abs(differences).max(initial=0.0)):
         return DropTest(n, drop, 0.0, math.nan, math.nan, p_above, p_below, math.nan)
     error = sd / math.sqrt(n)
-    half = float(special.stdtrit(n - 1, 1.0 - alpha)) * error
+    half = float(student_quantile(n - 1, 1.0 - alpha)) * error
     low, high = drop - half, drop + half
     if n <= FEW:
         low, high = subset_mean(differences, alpha), -subset_mean(-differences, alpha)
     # The noncentrality at which a one-sided test at the sharpest level of the family has this power.
-    critical = float(special.stdtrit(n - 1, 1.0 - alpha / family))
-    detectable = float(special.nctdtrinc(n - 1, 1.0 - power, critical)) * error
+    critical = float(student_quantile(n - 1, 1.0 - alpha / family))
+    detectable = noncentral_t_shift(n - 1, 1.0 - power, critical) * error
     return DropTest(
         n_used=n,
         drop=drop,

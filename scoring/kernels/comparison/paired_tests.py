@@ -19,7 +19,6 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from adjudge.scoring.kernels.base.arrays import (
     Flags,
@@ -33,6 +32,7 @@ from adjudge.scoring.kernels.base.arrays import (
     laned,
     spans,
 )
+from adjudge.scoring.kernels.base.distributions import normal_cdf, student_cdf, student_quantile
 from adjudge.scoring.kernels.base.streams import philox, seed_key
 
 # 256 partial sums and 1,024 running sums of 64 columns stay in a second-level cache.
@@ -491,9 +491,9 @@ def student(
     known, of = np.unique(
         degrees, return_inverse=True
     )  # a quantile is dear, and few pairs differ in their tasks
-    half = special.stdtrit(known, 0.5 + confidence / 2)[of].reshape(degrees.shape) * error
+    half = student_quantile(known, 0.5 + confidence / 2)[of].reshape(degrees.shape) * error
     # Not 1 - cdf(|t|): that would lose the small p values.
-    p = 2 * special.stdtr(degrees, -np.abs(t))
+    p = 2 * student_cdf(degrees, -np.abs(t))
     return Student(t=t, p=p, low=mean - half, high=mean + half, cohens_d=cohens_d)
 
 
@@ -514,7 +514,7 @@ def wilcoxon(
     if method not in ("auto", "asymptotic"):
         raise KernelError(f"method must be auto or asymptotic, not {method!r}")
     ranks = signed_ranks(values, first, second, zero_method, exact=method == "auto")
-    p = np.where(ranks.exact, ranks.exact_p, 2 * special.ndtr(-np.abs(ranks.z)))
+    p = np.where(ranks.exact, ranks.exact_p, 2 * normal_cdf(-np.abs(ranks.z)))
     return SignedRank(
         first=first,
         second=second,

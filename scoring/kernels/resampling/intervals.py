@@ -4,9 +4,9 @@ Quantiles interpolate linearly between order statistics (numpy's default, Hyndma
 """
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from adjudge.scoring.kernels.base.arrays import Flags, Floats, Integers, compiled, in_threads
+from adjudge.scoring.kernels.base.distributions import normal_cdf, normal_quantile
 
 _PREFIX = 512  # values from which the spread of a difference is guessed
 _STEPS = 64
@@ -44,9 +44,9 @@ def bca_shares(ordered: Floats, estimate: float, acceleration: float, level: flo
     share = below / (2.0 * ordered.size) if ordered.size else 0.0
     if not 0.0 < share < 1.0:
         return np.full(2, np.nan)
-    bias = ndtri(share)
-    z = bias + ndtri(np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
-    return np.asarray(ndtr(bias + z / (1.0 - acceleration * z)), dtype=np.float64)
+    bias = normal_quantile(share)
+    z = bias + normal_quantile(np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
+    return np.asarray(normal_cdf(bias + z / (1.0 - acceleration * z)), dtype=np.float64)
 
 
 def difference_intervals(values: Floats, level: float, threads: int | None = None) -> Floats:
@@ -61,7 +61,7 @@ def difference_intervals(values: Floats, level: float, threads: int | None = Non
     tail = (1.0 - level) / 2.0
     wanted = tail * resamples
     guess = min(1.0, (wanted + 8.0 * np.sqrt(wanted) + 8.0) / max(resamples, 1))
-    reach = float(ndtri(1.0 - guess)) if guess < 0.5 else -1.0
+    reach = float(normal_quantile(1.0 - guess)) if guess < 0.5 else -1.0
 
     def row(first: int) -> None:
         _difference_row(values, first, holes, tail, reach, intervals)
