@@ -207,8 +207,8 @@ def prose_words(text: str) -> tuple[str, ...]:
     return tuple(words_of(_ADDRESS.sub(" ", text)))
 
 
-def _windows(words: Sequence[str], size: int = _RUN) -> list[tuple[str, ...]]:
-    return list(zip(*(words[at:] for at in range(size)), strict=False))
+def _windows(words: Sequence[str], size: int = _RUN) -> Iterator[tuple[str, ...]]:
+    return zip(*(islice(words, at, None) for at in range(size)), strict=False)
 
 
 _ECHO_RUN = 4
@@ -241,9 +241,12 @@ def _echoed(words: Sequence[str], asked: tuple[str, ...]) -> float:
     runs = len(words) - _ECHO_RUN + 1
     if runs <= 0:
         return 0.0
-    found = [tuple(words[at : at + _ECHO_RUN]) for at in _runs_within(words, theirs, _ECHO_RUN)]
-    restated = sum(run in task for run in found)
-    return (sum(run in criteria for run in found) + max(restated - _spared(runs, *_RESTATED), 0)) / runs
+    restated = of_criteria = 0
+    for at in _runs_within(words, theirs, _ECHO_RUN):
+        run = tuple(words[at : at + _ECHO_RUN])
+        restated += run in task
+        of_criteria += run in criteria
+    return (of_criteria + max(restated - _spared(runs, *_RESTATED), 0)) / runs
 
 
 def _runs_within(words: Sequence[str], known: AbstractSet[str], size: int) -> Iterator[int]:
@@ -282,9 +285,11 @@ def repeated(text: str) -> float:
 
 
 def _repeated(words: Sequence[str]) -> float:
-    found = _windows(words, _REPEAT_RUN)
-    again = len(found) - len(set(found))
-    return max(again - _spared(len(found), *_REFRAIN), 0) / len(found) if found else 0.0
+    count = len(words) - _REPEAT_RUN + 1
+    if count <= 0:
+        return 0.0
+    again = count - len(set(_windows(words, _REPEAT_RUN)))
+    return max(again - _spared(count, *_REFRAIN), 0) / count
 
 
 class Runs:
@@ -299,8 +304,8 @@ class Runs:
 
     def share(self, words: list[str]) -> float:
         """The share of the runs of `words` that are among these; 0 for fewer than five words."""
-        found = _windows(words)
-        return sum(run in self._runs for run in found) / len(found) if found else 0.0
+        count = len(words) - _RUN + 1
+        return sum(map(self._runs.__contains__, _windows(words))) / count if count > 0 else 0.0
 
     def is_echo(self, text: str) -> bool:
         """Whether `text` holds little but these texts: at least half of its runs."""

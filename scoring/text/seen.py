@@ -175,6 +175,9 @@ class _Page:
         self._text = text
         self._sheet = Sheet()
         self._opened: list[tuple[str, str | None]] = []
+        self._kept: dict[
+            tuple[str, str | None], tuple[str, str | None]
+        ] = {}  # each once, however often opened
         self._open: dict[str, int] = {}
         self._lasts: dict[str, int] = {}
         self._used: frozenset[str] | None = None
@@ -199,7 +202,8 @@ class _Page:
             if is_out_of_sight(rules) or has_no_contrast(rules, back):
                 return not is_closed
         if not is_closed:
-            self._opened.append((name, back))
+            opened = (name, back)
+            self._opened.append(self._kept.setdefault(opened, opened))
             self._open[name] = self._open.get(name, 0) + 1
         return False
 
