@@ -93,7 +93,9 @@ _MOST_UNSEEN = 40
 # Two elements of a line with nothing between them, of which each ends or begins with a word: styles set them apart.
 _INLINE = r"(?:span|a|b|i|em|strong|small|label|time|data|u|bdi|abbr)"
 _SIDE_BY_SIDE = re.compile(
-    rf"(?<=\w\w)(?=(?:</{_INLINE}>){{1,9}}(?:<{_INLINE}(?:\s[^<>]{{0,2000}})?>){{1,9}}\w\w)", re.I
+    # It begins with what few places have, for speed.
+    rf"</(?<=\w\w</){_INLINE}>(?:</{_INLINE}>){{0,8}}(?:<{_INLINE}(?:\s[^<>]{{0,2000}})?>){{1,9}}(?=\w\w)",
+    re.I,
 )
 _NOTE_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*\u2020\u2021])[\])]?")
 _TIME = re.compile(r"</?time(?:\s[^<>]*)?>", re.I)
@@ -139,7 +141,7 @@ def _prepared(source: str) -> str:
 
     It comes as it was written if it has none of them: trafilatura may read another spelling otherwise.
     """
-    source = _SIDE_BY_SIDE.sub(" ", source)
+    source = _SIDE_BY_SIDE.sub(r" \g<0>", source)
     if not _TO_PREPARE.search(source):
         return source
     page = LexborHTMLParser(source)
