@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.cli.main import main as command
+from adjudge.engine.commands.main import main as command
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.formats.dataset import load_dataset

@@ -21,8 +21,8 @@ def main() -> None:
     minded = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) in untouched]
     for number in minded:
         signal.signal(number, lambda *_: os._exit(INTERRUPTED))
-    from adjudge.engine.cli.exits import end
-    from adjudge.engine.cli.main import main as run
+    from adjudge.engine.commands.exits import end
+    from adjudge.engine.commands.main import main as run
 
     for number in minded:
         signal.signal(number, end)  # until the command begins

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from adjudge.engine.cli.main import main
+from adjudge.engine.commands.main import main
 
 
 def run(capsys, *arguments: object) -> tuple[int, str, str]:

@@ -14,7 +14,7 @@ FLOORS = {
         ("statistics", "serving"),
         ("tables", "adapters"),
         ("exports", "viewer.data"),
-        ("viewer.pages", "cli"),
+        ("viewer.pages",),
         ("viewer",),
         ("commands",),
         ("library",),

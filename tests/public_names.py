@@ -11,7 +11,7 @@ import msgspec
 
 import adjudge
 from adjudge import scoring
-from adjudge.engine.cli.parser import parser
+from adjudge.engine.commands.parser import parser
 from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.store.upkeep import TABLES

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adjudge.engine.cli.main import main
+from adjudge.engine.commands.main import main
 from adjudge.fetchers.page import Page
 from tests.servers.hostile import PROSE
 from tests.worlds import lines

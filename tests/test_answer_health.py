@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.cli.notices import print_leaderboard
 from adjudge.engine.commands.evaluate import RunResult, evaluate
+from adjudge.engine.commands.notices import print_leaderboard
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.commands.check import Check, check, write_junit
+from adjudge.engine.commands.main import main
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard

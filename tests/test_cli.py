@@ -155,7 +155,7 @@ import os, signal, sys
 
 class Interrupting:
     def find_spec(self, name, *_):
-        if name.split(".")[0] == "msgspec" or name == "adjudge.engine.cli":
+        if name.split(".")[0] == "msgspec" or name == "adjudge.engine.commands":
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script runs in the background

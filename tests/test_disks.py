@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.cli.parser import parser
+from adjudge.engine.commands.parser import parser
 from adjudge.fetchers.files import MADE
 from tests.commands import changed, one_line
 from tests.nightly import WHOLE

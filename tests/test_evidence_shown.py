@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.commands.main import main
 from adjudge.engine.config.run import RunConfig
 from tests.examples import shipped
 from tests.viewing import viewing

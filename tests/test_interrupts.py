@@ -25,7 +25,7 @@ from tests.worlds import lines, world
 
 # What a script runs in the background is started with SIGINT ignored, and so is all that it starts.
 COMMAND = (
-    "import os, signal; from adjudge.engine.cli.exits import end; signal.signal(signal.SIGINT, end); "
+    "import os, signal; from adjudge.engine.commands.exits import end; signal.signal(signal.SIGINT, end); "
     "from adjudge.engine.__main__ import main; os.close({begun}); main()"
 )
 SECONDS = 10.0  # in which an interrupted run has ended
@@ -220,7 +220,7 @@ main()
         ("signal", signal.SIGINT),
         *(
             (module, number)
-            for module in ("adjudge.engine.cli.exits", "argparse", "msgspec", "adjudge.engine.store")
+            for module in ("adjudge.engine.commands.exits", "argparse", "msgspec", "adjudge.engine.store")
             for number in (signal.SIGINT, signal.SIGTERM)
         ),
     ],
@@ -244,7 +244,7 @@ LOADING = """
 import os, signal, sys
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from adjudge.engine.cli import main
+from adjudge.engine.commands import main
 
 
 def load(name):
@@ -393,7 +393,7 @@ TWICE = """
 import atexit, os, signal, sys
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from adjudge.engine.cli import main
+from adjudge.engine.commands import main
 
 
 def send(*_):

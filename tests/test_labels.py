@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.commands.agreement import labels_said
 from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.commands.main import main
 from adjudge.engine.commands.show import find_evidence
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError

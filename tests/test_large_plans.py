@@ -2,8 +2,8 @@
 
 import pytest
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.commands import plan as planning
+from adjudge.engine.commands.main import main
 from adjudge.engine.commands.plan import plan
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.dataset import drawn

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.cli.main import main
-from adjudge.engine.cli.parser import parser
+from adjudge.engine.commands.main import main
+from adjudge.engine.commands.parser import parser
 from tests.libraries import COMPUTING, FILES, HEAVY, NETWORK
 from tests.worlds import world
 

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.engine.cli.exits import DONE
+from adjudge.engine.commands.exits import DONE
 from adjudge.engine.runs.board import Detail, Leaderboard, Pair, RankShare
 from adjudge.engine.statistics import listing
 from adjudge.engine.statistics.build import build_leaderboard

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.commands.check import check
 from adjudge.engine.commands.compare import compare, comparison_said
+from adjudge.engine.commands.main import main
 from adjudge.engine.config.metrics import Name, headlines, named, short_names
 from adjudge.engine.config.reward import Formula, FormulaError, RewardConfig
 from adjudge.engine.errors import UsageError

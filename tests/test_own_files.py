@@ -267,7 +267,7 @@ def test_names_are_parts_of_a_path_and_never_meet(one, sample, other, another):
 def test_limit_of_open_files_is_raised_where_it_may_be(tmp_path):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     script = (
-        "import resource; from adjudge.engine.cli import main; h = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "import resource; from adjudge.engine.commands import main; h = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, h)); main._allow_open_files()\n"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.engine.cli.main import main
+from adjudge.engine.commands.main import main
 from adjudge.engine.statistics import agreement
 from tests.mock_openai import MockOpenAI
 from tests.paper_folders import FOLDERS, planned

@@ -10,7 +10,7 @@ from tests.examples import shipped
 COUNTED = """
 import sys
 from numba.core import event
-from adjudge.engine.cli.main import main
+from adjudge.engine.commands.main import main
 with event.install_recorder("numba:compile") as compiled:
     try:
         main()

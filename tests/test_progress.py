@@ -5,7 +5,7 @@ import time
 
 from rich.console import Console
 
-from adjudge.engine.cli.progress import Pace, progress_on
+from adjudge.engine.commands.progress import Pace, progress_on
 from adjudge.engine.runs.pulse import Reading
 from adjudge.scoring.contract.scorecard import Scorecard
 

@@ -365,7 +365,7 @@ def test_spreadsheet_takes_names_as_text_and_numbers_as_numbers(tmp_path, capsys
 def test_unexpected_error_prints_no_secret(tmp_path):
     code = (
         "import sys; sys.argv = ['adjudge', 'doctor']\n"
-        "from adjudge.engine.cli import main\n"
+        "from adjudge.engine.commands import main\n"
         "from adjudge.engine.commands import doctor\n"
         "def fails(*_): import os; raise KeyError(os.environ['OPENAI_API_KEY'] + chr(27))\n"
         "doctor.examine = fails\n"

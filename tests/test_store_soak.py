@@ -98,7 +98,7 @@ SERVE = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))
 import adjudge.engine.store.place as lease
-from adjudge.engine.cli.main import main
+from adjudge.engine.commands.main import main
 from adjudge.engine.evaluation.assembly import open_evaluator
 from adjudge.engine.store import compaction
 compaction.KEPT_SECONDS, lease.EXPIRY_SECONDS, lease.RETRY_SECONDS = {day}, 4 + 16 * {faulty}, 0.05

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
-from adjudge.engine.cli.main import main
 from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.commands.main import main
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.record import RunRecord

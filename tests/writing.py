@@ -60,7 +60,7 @@ READERS = {
 
 LIMITED = """
 import resource, sys
-from adjudge.engine.cli.main import main
+from adjudge.engine.commands.main import main
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 main()

@@ -4,7 +4,7 @@ import argparse
 
 from mkdocs.exceptions import PluginError
 
-from adjudge.engine.cli.parser import parser
+from adjudge.engine.commands.parser import parser
 
 
 def commands_page() -> str:

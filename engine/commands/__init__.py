@@ -1,1 +1,1 @@
-"""One module per command: what it does, its result, and how that is printed; `run(options)` returns the exit code."""
+"""The command line: `main` and its parser, what commands share, and one module per command with `run(options)`."""

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import print_as_table
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.notices import unfinished
+from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.statistics.agreement import (
     MetricAgreement,
     MetricPreference,

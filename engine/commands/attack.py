@@ -16,9 +16,9 @@ from typing import Literal
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.output import print_as_table
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import make_judge

@@ -17,9 +17,9 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE, REGRESSED
-from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import print_as_table
+from adjudge.engine.commands.exits import DONE, INCOMPLETE, REGRESSED
+from adjudge.engine.commands.notices import unfinished
+from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import FLAGGED_BELOW

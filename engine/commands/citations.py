@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.notices import rejected as print_rejected
-from adjudge.engine.cli.output import out, print_result, print_table
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
+from adjudge.engine.commands.notices import rejected as print_rejected
+from adjudge.engine.commands.output import out, print_result, print_table
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.columns import Prompts

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import print_as_table
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.notices import unfinished
+from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.config.metrics import Name, headlines, named
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.run import Run

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 from rich.markup import escape
 
-from adjudge.engine.cli.exits import DONE, FAILED
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.commands.exits import DONE, FAILED
 from adjudge.engine.commands.finding import Finding
+from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.redaction import hidden
 from adjudge.engine.config.run import RunConfig

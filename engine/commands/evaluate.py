@@ -3,6 +3,7 @@
 `adjudge evaluate`: reports scored, and their leaderboard.
 """
 
+import argparse
 import asyncio
 import logging
 import math
@@ -18,8 +19,12 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 import pyarrow as pa
 
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
 from adjudge.engine.commands.interruption import ENDS_S, interruptible, to_its_end
 from adjudge.engine.commands.judge import check_judges
+from adjudge.engine.commands.notices import print_leaderboard, rejected
+from adjudge.engine.commands.output import out, print_result, run_config
+from adjudge.engine.commands.progress import Step, following, progress_on
 from adjudge.engine.commands.run_folder import RunFolder, begun, make_folder
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import LimitReached
@@ -45,6 +50,7 @@ from adjudge.engine.runs.tallies import (
 )
 from adjudge.engine.store import Place, ScorecardStore
 from adjudge.engine.store.scorecards import score_table
+from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.endpoint import metrics_served
 from adjudge.engine.telemetry.logs import about, event
 from adjudge.engine.telemetry.metrics import note, page
@@ -56,14 +62,6 @@ from adjudge.scoring.contract.scorecard import Scorecard
 
 if TYPE_CHECKING:
     from adjudge.engine.cluster.driver import Cluster
-
-import argparse
-
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.notices import print_leaderboard, rejected
-from adjudge.engine.cli.output import out, print_result, run_config
-from adjudge.engine.cli.progress import Step, following, progress_on
-from adjudge.engine.tables.terminal import Terminal
 
 _log = logging.getLogger(__name__)
 

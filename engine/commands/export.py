@@ -8,11 +8,11 @@ from typing import get_args
 import msgspec
 import pyarrow as pa
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.commands.exits import DONE
 from adjudge.engine.commands.import_results import RecordedRow
 from adjudge.engine.commands.judge_data import write_judge_data
+from adjudge.engine.commands.notices import unfinished
+from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import StoreError, UsageError, unwritable
 from adjudge.engine.exports.every_eval_ever import write_every_eval_ever

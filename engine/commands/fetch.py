@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.config.redaction import printable_json

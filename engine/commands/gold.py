@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.output import out, print_result, print_table, select_section
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.commands.output import out, print_result, print_table, select_section
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.evaluation.assembly import open_evaluator

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.notices import print_leaderboard, rejected
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
+from adjudge.engine.commands.notices import print_leaderboard, rejected
+from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.notices import rejected as print_rejected
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
+from adjudge.engine.commands.notices import rejected as print_rejected
+from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.protocols import named_protocols, protocol_loaders
 from adjudge.engine.config.redaction import credentials

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
-from adjudge.engine.cli.exits import INTERRUPTED, SAME_S
+from adjudge.engine.commands.exits import INTERRUPTED, SAME_S
 from adjudge.fetchers.flight import shared
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE, FAILED, REGRESSED
-from adjudge.engine.cli.output import print_as_table
+from adjudge.engine.commands.exits import DONE, FAILED, REGRESSED
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.config.settings import ConfigError

@@ -2,8 +2,8 @@
 
 import argparse
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.errors import UsageError
 from adjudge.engine.viewer.labelling import label, write_sheet
 from adjudge.judges.plural import plural

@@ -4,9 +4,9 @@ import argparse
 import sys
 from functools import partial
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.notices import print_leaderboard
-from adjudge.engine.cli.output import print_result, select_section
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.notices import print_leaderboard
+from adjudge.engine.commands.output import print_result, select_section
 from adjudge.engine.config.redaction import printable
 from adjudge.engine.config.run import Select
 from adjudge.engine.runs.board import Leaderboard

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import out, print_as_table
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.output import out, print_as_table
 from adjudge.engine.runs.listed import ListedRun, runs_in
 from adjudge.engine.tables.cells import leaders, number
 from adjudge.engine.tables.table import Column, Table

@@ -12,9 +12,9 @@ from typing import get_args
 import msgspec
 from rich.markup import escape
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.notices import rejected
-from adjudge.engine.cli.output import out, print_result, print_table, run_config
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
+from adjudge.engine.commands.notices import rejected
+from adjudge.engine.commands.output import out, print_result, print_table, run_config
 from adjudge.engine.config.judge import JudgeConfig, Seat
 from adjudge.engine.config.run import Price, RunConfig
 from adjudge.engine.evaluation.assembly import make_book, make_judge, rejected_pages

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.engine.cli.exits import DONE, INCOMPLETE
-from adjudge.engine.cli.notices import rejected
-from adjudge.engine.cli.output import out, print_result, print_table
+from adjudge.engine.commands.exits import DONE, INCOMPLETE
 from adjudge.engine.commands.interruption import interruptible
+from adjudge.engine.commands.notices import rejected
+from adjudge.engine.commands.output import out, print_result, print_table
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.rejected import Rejected

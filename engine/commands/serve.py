@@ -2,8 +2,8 @@
 
 import argparse
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import cluster_section
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.output import cluster_section
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.serving.server import serve
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.notices import unfinished
-from adjudge.engine.cli.output import out, print_result, print_table
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.notices import unfinished
+from adjudge.engine.commands.output import out, print_result, print_table
 from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.selection import explained

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import out, print_result
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.errors import UsageError, unwritable
 from adjudge.engine.runs.run import Run
 from adjudge.fetchers.files import own_files

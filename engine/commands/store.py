@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import out, print_result, print_table
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.output import out, print_result, print_table
 from adjudge.engine.errors import UsageError
 from adjudge.engine.store import upkeep
 from adjudge.engine.tables.table import Column, Table

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from adjudge.engine.cli.exits import DONE
-from adjudge.engine.cli.output import out, print_result
-from adjudge.engine.cli.progress import counted_on
+from adjudge.engine.commands.exits import DONE
+from adjudge.engine.commands.output import out, print_result
+from adjudge.engine.commands.progress import counted_on
 from adjudge.engine.errors import UsageError
 from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.viewer.app import view

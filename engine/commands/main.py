@@ -12,8 +12,8 @@ from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
 
-from adjudge.engine.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
-from adjudge.engine.cli.parser import parser
+from adjudge.engine.commands.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
+from adjudge.engine.commands.parser import parser
 from adjudge.engine.config.redaction import hidden, printable
 from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError, unwritable
 from adjudge.engine.evaluation.memory import share_heap
@@ -60,7 +60,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         commands = parser()
         if "_ARGCOMPLETE" in os.environ:
             # Imported for a shell alone: it takes a tenth of what the commands that look something up take.
-            from adjudge.engine.cli.completion import complete
+            from adjudge.engine.commands.completion import complete
 
             complete(commands)
         if not words:

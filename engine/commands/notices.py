@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from adjudge.engine.cli.output import out, print_table
+from adjudge.engine.commands.output import out, print_table
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard, MetricBoard
 from adjudge.engine.runs.run import Run

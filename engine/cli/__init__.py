@@ -1,1 +1,0 @@
-"""The parser, progress, exit codes, and what commands print."""
