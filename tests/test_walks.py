@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {"report": 13, "rollout": 10, "URL": 7}
+RETURNS = {"report": 30, "rollout": 14, "URL": 4}
 REPEATED = {
     "judges/lexical:terms": "the embedded judge compares one text with several others",
     "judges/lexical:figures": "the same of the numbers in it",
@@ -79,6 +80,11 @@ def walks() -> dict[str, dict[str, list[str]]]:
 @pytest.mark.parametrize("name", ROOMS)
 def test_walk_enters_few_rooms(name: str, walks: dict[str, dict[str, list[str]]]) -> None:
     assert 5 < len(walks[name]["rooms"]) <= ROOMS[name]
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_walk_returns_to_few_rooms(name: str, walks: dict[str, dict[str, list[str]]]) -> None:
+    assert 0 < len(walks[name]["returns"]) <= RETURNS[name]
 
 
 @pytest.mark.parametrize("name", ROOMS)

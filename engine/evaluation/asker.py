@@ -28,6 +28,7 @@ from adjudge.judges import Answer, Asked, Judge, Judgment, Question, Reply
 from adjudge.judges.chat import prompt_digests
 from adjudge.judges.profile import asked_schema
 from adjudge.prompts import PromptBook
+from adjudge.scoring.contract.answers import told, values
 
 NO_PAGES = "off"
 """The source of pages where none are read."""
@@ -230,7 +231,8 @@ class Asker:
             system_fingerprint=reply.system_fingerprint,
             constrained=reply.constrained,
         )
-        self.metrics.answered(question, judgment, time.perf_counter() - started)
+        waited = time.perf_counter() - started
+        self.metrics.answered(judgment, told(question, judgment), values(question.answer), waited)
         if self._spans is not None and reply is not NOT_ASKED:
             self._spans.record(question, judgment)
         if reply is not NOT_ASKED and reply.reason != "deadline":

@@ -16,7 +16,6 @@ from pathlib import Path, PurePath
 import msgspec
 
 from adjudge.engine.formats.rejected import FormatError
-from adjudge.fetchers.urls import storable
 
 MAX_FILE_BYTES = 50_000_000
 MAX_UNPACKED_BYTES = 500_000_000
@@ -202,8 +201,12 @@ def matched(given: Given) -> list[InputFile]:
         raise FormatError(f"reports: {given.path} matches no file; correct the path or pattern")
     files = [one for path in sorted(found, key=by_number) for one in _inside(Path(path), given.fields)]
     for file in files:
-        if storable(str(file)) != str(file):
-            raise FormatError(f"reports: {str(file)!r} has a name that is not UTF-8; rename the file")
+        try:
+            str(file).encode()
+        except UnicodeEncodeError:
+            raise FormatError(
+                f"reports: {str(file)!r} has a name that is not UTF-8; rename the file"
+            ) from None
     if len(files) > MAX_FILES:
         raise FormatError(f"reports: {given.path} has more than {MAX_FILES:,} files; name fewer")
     return files

@@ -8,7 +8,7 @@ logged the same way in a run and in rewards.
 import logging
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
@@ -20,8 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from adjudge.engine.store.parts import Table
 from adjudge.engine.telemetry.logs import about, case_name, event
 from adjudge.fetchers.page import Page
-from adjudge.judges import Judgment, Question
-from adjudge.scoring.contract.answers import Answers, told, values
+from adjudge.judges import Judgment
+from adjudge.scoring.contract.answers import Answers
 from adjudge.scoring.contract.scorecard import Scorecard
 
 _log = logging.getLogger(__name__)
@@ -167,9 +167,12 @@ class Metrics:
         self._watched = _Watched()
         own.register(self._watched)
 
-    def answered(self, question: Question[Any], judgment: Judgment[Any], waited: float) -> None:
-        """Count the judgment of `question` that its judge returned after `waited` seconds in all."""
-        self._health(question, told(question, judgment))
+    def answered(self, judgment: Judgment[Any], said: Answers, among: Sequence[str], waited: float) -> None:
+        """Count a judgment that its judge returned after `waited` seconds in all.
+
+        It is what it `said` that is counted, of all that answers of its type may choose `among`.
+        """
+        self._health(judgment.question, said, among)
         usage = judgment.usage
         self._question(judgment.question, judgment.judge, judgment.status, judgment.reason or "").inc()
         seconds, queue, computed, cached, generated = self._of_judge(judgment.judge)
@@ -179,12 +182,11 @@ class Metrics:
         cached.inc(usage.cached_tokens)
         generated.inc(usage.completion_tokens)
 
-    def _health(self, question: Question[Any], one: Answers) -> None:
-        """Count what was said, in series that all begin with the first answer to a question of its type."""
-        name = type(question).__name__
+    def _health(self, name: str, one: Answers, among: Sequence[str]) -> None:
+        """Count what was said, in series that all begin with the first answer to a question of that name."""
         if name not in self._begun:
             self._begun.add(name)
-            for value in values(question.answer):
+            for value in among:
                 self._choices.labels(name, value)
             for how in ("cut", "loop"):
                 self._broken.labels(name, how)
