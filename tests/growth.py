@@ -54,8 +54,7 @@ from adjudge.scoring.text import (
     thoughts,
 )
 from adjudge.scoring.text.cleaning import Clean
-from adjudge.scoring.text.length import estimate_tokens, length_of
-from adjudge.scoring.text.looks import looks_of
+from adjudge.scoring.text.looks import estimate_tokens, length_of, looks_of
 
 __all__ = ["GRAMMAR", "MODULES", "READERS", "hostile", "public_readers"]
 
@@ -142,8 +141,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.accounted.account": accounted.account,
     "scoring.text.accounted.addresses": accounted.addresses,
     "scoring.text.accounted.read_citations": accounted.read_citations,
-    "scoring.text.length.estimate_tokens": estimate_tokens,
-    "scoring.text.length.length_of": lambda text: length_of(text, _HANDED),
+    "scoring.text.looks.estimate_tokens": estimate_tokens,
+    "scoring.text.looks.length_of": lambda text: length_of(text, _HANDED),
     "scoring.text.citations.cited": citations.cited.__wrapped__,
     "scoring.text.citations.parse": citations.parse.__wrapped__,
     "scoring.text.citations.url_key": citations.url_key,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from adjudge.engine.runs.tallies import ReportLengths
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.scorecard import Length, Scorecard
-from adjudge.scoring.text.length import length_of
+from adjudge.scoring.text.looks import length_of
 
 A, B = "https://a.example/one", "https://b.example/two"
 

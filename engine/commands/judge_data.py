@@ -131,7 +131,11 @@ class _Judged(msgspec.Struct, frozen=True):
             await run.replayer(),
             dataset,
             {(one.system, one.task_id, one.sample): one for one in dataset.reports},
-            {_identity(card): card for card in run.run.cards if not card.repeat and not card.rival},
+            {
+                (card.protocol, card.system, card.task_id, card.sample): card
+                for card in run.run.cards
+                if not card.repeat and not card.rival
+            },
         )
 
     async def asked(self, card: Scorecard) -> dict[str, AskedQuestion]:
@@ -146,10 +150,6 @@ class _Judged(msgspec.Struct, frozen=True):
             for key, one in found.items()
             if one.judgment.answer is not None and not one.question.context.media
         }
-
-
-def _identity(card: Scorecard) -> _Identity:
-    return card.protocol, card.system, card.task_id, card.sample
 
 
 async def _rows(

@@ -28,7 +28,7 @@ from adjudge.prompts import PromptBook
 from adjudge.scoring.contract.case import Case
 from adjudge.scoring.contract.protocol import ScoringProtocol
 from adjudge.scoring.contract.reasons import CAUSES
-from adjudge.scoring.text.length import estimate_tokens
+from adjudge.scoring.text.looks import estimate_tokens
 
 A = TypeVar("A", bound=Answer)
 
@@ -64,11 +64,12 @@ async def dry_run(
     """
     config.published_prompts()
     book, place = make_book(config), place or Place.of(config.store)
-    judges = {name: make_judge(seat.config, book) for name, seat in config.resolved.bench.seats.items()}
-    notes = {
-        name: NoteTaker(judge, book, *_room_of(config.resolved.bench.seats[name].config))
-        for name, judge in judges.items()
-    }
+    configured = {name: seat.config for name, seat in config.resolved.bench.seats.items()}
+    judges = {name: make_judge(one, book) for name, one in configured.items()}
+    notes = {}
+    for name, one in configured.items():
+        shrinks = all(member.backend == "openai" for member in one.each())
+        notes[name] = NoteTaker(judges[name], book, _thinking_tokens(one), shrinks)
     fetcher, source = make_fetcher(config.fetch, network=False)
     judgments = ReadOnlyJudgments(place, retry_unscored=config.retry_unscored)
     pages = ReadOnlyPages(place, source, allow=config.fetch.reachable, retry_unscored=config.retry_unscored)
@@ -131,11 +132,6 @@ def _thinking_tokens(judge: JudgeConfig) -> int:
     if judge.backend == "panel":
         return max(map(_thinking_tokens, judge.panel()))
     return judge.thinking_tokens if judge.thinking else 0
-
-
-def _room_of(judge: JudgeConfig) -> tuple[int, bool]:
-    """What thinking takes of the judge's window, and whether its answers shrink to the room that a prompt leaves."""
-    return _thinking_tokens(judge), all(one.backend == "openai" for one in judge.each())
 
 
 class NoteTaker:

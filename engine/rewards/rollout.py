@@ -229,7 +229,8 @@ class Rollout:
 
     async def _judge(self, case: Case) -> None:
         evaluator = self._evaluator
-        protocols = [one for one in self._formula.protocols if not self._is_scored(one.name)]
+        scored = {name for name, card in self._cards.items() if card.status == "scored"}
+        protocols = [one for one in self._formula.protocols if one.name not in scored]
         limit = 0
         while limit != evaluator.report_limit:  # which the judge's first probe may lower meanwhile
             limit = evaluator.report_limit
@@ -252,9 +253,6 @@ class Rollout:
             card = self._cards[protocol.name] = await self._evaluator.score(case, protocol, tools)
             wanted = await tools.come_back()
         note(card, self._evaluator.metrics)
-
-    def _is_scored(self, protocol: str) -> bool:
-        return protocol in self._cards and self._cards[protocol].status == "scored"
 
     def _new_tools(self, case: Case) -> dict[str, CaseTools]:
         made = {

@@ -51,15 +51,12 @@ class Course:
         A `share` below 1 draws as much of the reports and of the comparisons, always the same ones.
         """
         compared = () if self._rounds is None else self._rounds.sample(repeats, share)
-        return chain(_drawn(self._dataset, share).cases(repeats), compared)
+        reports = drawn(self._dataset.reports, share)
+        return chain(msgspec.structs.replace(self._dataset, reports=reports).cases(repeats), compared)
 
     def stopped(self) -> Resolution | None:
         """How the run ended, if it was to stop when its comparisons were resolved."""
         return None if self._resolver is None else self._resolver.result()
-
-
-def _drawn(dataset: Dataset, share: float) -> Dataset:
-    return msgspec.structs.replace(dataset, reports=drawn(dataset.reports, share))
 
 
 # Each imports kernels where it is needed: a third of a second that other runs need for their leaderboard alone.

@@ -82,7 +82,7 @@ class Resolver:
         systems = self._dataset.systems
         row = {name: number for number, name in enumerate(systems)}
         scores = np.array(
-            [[self._value(system, task) for task in self._judged_tasks()] for system in systems]
+            [[self._value(system, task) for task in self._tasks[: self._judged]] for system in systems]
         )
         differences = np.array([scores[row[a]] - scores[row[b]] for a, b in self._pairs])
         found = confidence_sequence(
@@ -103,9 +103,6 @@ class Resolver:
                 high=_finite(high),
                 n_used=int(found.n_used[number, -1]),
             )
-
-    def _judged_tasks(self) -> list[str]:
-        return self._tasks[: self._judged]
 
     def _value(self, system: str, task: str) -> float:
         """The mean over samples and repeats, in their own order; NaN where nothing is scored."""

@@ -11,12 +11,10 @@ import msgspec
 
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.choice import chosen_dataset
-from adjudge.engine.runs.items import Item
 from adjudge.engine.runs.run import Run
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import ScoresLabels
 from adjudge.scoring.contract.protocol import installed_protocols
-from adjudge.scoring.contract.scorecard import Scorecard
 
 __all__ = ["ByPeople", "by_people"]
 
@@ -59,9 +57,11 @@ def by_people(run: Run, labels: Mapping[str, str]) -> list[ByPeople]:
 def _values(run: Run, labels: Mapping[str, str]) -> Iterator[tuple[tuple[str, str, str], float, float]]:
     """Protocol, kind and metric with the value by people and by the judge, of every report that is labelled whole."""
     scoring = _scoring(run)
-    whole = [
-        (card, items) for card, items in _judged(run) if card.protocol in scoring and _all(items, labels)
-    ]
+    whole = []
+    for card, every in run.labelled_cards():
+        items = [item for item in every if item.labelled.label]  # those with a verdict of the judge
+        if card.protocol in scoring and items and all(item.id in labels for item in items):
+            whole.append((card, items))
     if not whole or run.record.recorded:
         return
     try:
@@ -89,13 +89,3 @@ def _scoring(run: Run) -> dict[str, ScoresLabels]:
     loaders = dict(installed_protocols())
     kinds = {name: loaders[name]() for name in run.metrics if name in loaders}
     return {name: kind for name, kind in kinds.items() if isinstance(kind, ScoresLabels)}
-
-
-def _judged(run: Run) -> Iterator[tuple[Scorecard, list[Item]]]:
-    """Every scorecard with the verdicts of its judge."""
-    for card, items in run.labelled_cards():
-        yield card, [item for item in items if item.labelled.label]
-
-
-def _all(items: list[Item], labels: Mapping[str, str]) -> bool:
-    return bool(items) and all(item.id in labels for item in items)

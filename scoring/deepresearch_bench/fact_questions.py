@@ -231,7 +231,8 @@ def _sources(whole: Citations, case: Case, unused: Sequence[str]) -> list[_Sourc
     for index, label, url, title in (*listed, *handed, *linked):
         key = url_key(url)
         if url.strip() and key not in found:
-            found[key] = _Source(index, label, _in_line(url), tidy(title), key)
+            one_line = "".join(url.split())  # another line in the list would be another source
+            found[key] = _Source(index, label, one_line, tidy(title), key)
     return list(found.values())
 
 
@@ -274,11 +275,6 @@ def _named(part: str, sources: Iterable[_Source], known: Labels) -> Iterator[_So
     for one in sources:
         if one.label in labels or author_year(one.title) in labels or one.key in keys:
             yield one
-
-
-def _in_line(url: str) -> str:
-    """`url` without white space: another line in the list would be another source."""
-    return "".join(url.split())
 
 
 def _shown(passage: Passage) -> str:
