@@ -28,7 +28,7 @@ def test_frontier_against_its_definition(points):
 
 def test_frontier_by_hand():
     on = pareto_frontier([0.5, 0.7, 0.7, 0.9, 0.6], [1, 2, 2, 9, 3])
-    assert on.tolist() == [True, True, True, True, False]
+    assert on.tolist() == [True, True, True, True, False] and on.dtype == np.bool_
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
@@ -65,12 +65,17 @@ def test_degenerate_input_is_handled():
     np.testing.assert_allclose(pass_at_k(np.full((2, 5), 0.1), 3).unbiased, 0.1)
 
 
-def test_bad_input_is_rejected():
-    for call in (
-        lambda: pareto_frontier([1.0], [1.0, 2.0]),
-        lambda: pareto_frontier([np.inf], [1.0]),
-        lambda: pass_at_k([1.0], 0),
-        lambda: pass_at_k(1.0, 1),
-    ):
-        with pytest.raises(KernelError):
-            call()
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda: pareto_frontier([1.0], [1.0, 2.0]), "1 scores with 2 costs"),
+        (lambda: pareto_frontier([np.inf], [1.0]), "scores"),
+        (lambda: pareto_frontier([1.0], [np.inf]), "costs"),
+        (lambda: pass_at_k([1.0], 0), "k must be at least 1, not 0"),
+        (lambda: pass_at_k(1.0, 1), "samples"),
+        (lambda: pass_at_k([np.inf], 1), "samples"),
+    ],
+)
+def test_bad_input_is_rejected_by_its_name(call, why):
+    with pytest.raises(KernelError, match=why):
+        call()

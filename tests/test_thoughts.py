@@ -24,11 +24,20 @@ from adjudge.scoring.text.thoughts import parted
         ("<think>a</think>\nIt is\n<think>b</think>\nred.", "It is\n\nred."),
         ("<think>\nnever ends", ""),
         ("<search>red</search>\n<information>It is blue.</information>\nIt is red.", "It is red."),
+        ("<think>\u25c1 [t [T [/</think>It is red.", "It is red."),
+        ("Say `red`</think>It is red.", "It is red."),
+        ("`a` or `b`\n<think>Say `</think>` or red.</think>It is red.", "`a` or `b`\nIt is red."),
+        ("`</think>` and\n<think>Say red.</think>It is red.", "`</think>` and\nIt is red."),
+        ("<think>Say </search> red.</think>It is red.", "It is red."),
+        ("<think>Say <search> red.</think>It is red.", "It is red."),
+        ("<think>Say <think> red.</think>It is red.", "It is red."),
+        ("<think>Say red.</think>It </search>is</search> red.", "It </search>is</search> red."),
     ],
 )
 def test_thoughts_are_no_part_of_the_report(text, report):
     found, aside = parted(text)
     assert found == report and aside
+    assert all(one in text for one in aside)
 
 
 @pytest.mark.parametrize("written", [str, str.lower, str.upper])
@@ -49,6 +58,9 @@ def test_tokens_of_every_family_mark_thoughts(opening, closing, written):
         "```\n<think>\nx\n</think>\n```\nIt is red.",
         "Models write <think> before they answer.",
         "It is red.\n<think>\nnever ends",
+        "It calls <search>red</search> first.",
+        "A<search>red</search> it is.",
+        "So far beyond its first line, it calls <search>red</search> first.",
     ],
 )
 def test_mentions_stay(text):
