@@ -318,18 +318,12 @@ class TestArithmetic:
     def test_only_full_recall_counts(self):
         assert dr3.information_recall([1, 0.5, 0, 1]) == 0.5
         assert dr3.information_recall([]) is None
-        assert dr3.combined_recall(1, None) == 1
-        assert dr3.combined_recall(None, None) is None
 
     def test_claim_and_pair_accuracy_differ(self):
         claims = [[True, False], [True], []]
         assert dr3.claim_accuracy(claims) == pytest.approx(1 / 3)
         assert dr3.pair_accuracy([True, False, True]) == pytest.approx(2 / 3)
         assert dr3.pair_accuracy([]) == 0
-
-    def test_average_leaves_out_and_names_missing_values(self):
-        assert dr3.average({"a": 1.0, "b": None, "c": 0.5}) == (0.75, ("b",))
-        assert dr3.average({"a": None}) == (None, ("a",))
 
 
 class TestScore:

@@ -60,7 +60,7 @@ def test_degenerate_input_is_handled():
     assert pareto_frontier([np.nan], [1.0]).tolist() == [False]
     assert pareto_frontier([1.0] * 3, [1.0] * 3).all()
     assert np.isnan(pass_at_k(np.empty((2, 0)), 1).unbiased).all()
-    assert pass_at_k(np.empty((0, 4)), 2).unbiased.shape == (0,)
+    assert pass_at_k(np.empty((0, 3, 4)), 2).unbiased.shape == (0, 3)
     assert np.isnan(pass_at_k([np.nan, np.nan], 1).best_of_k)
     np.testing.assert_allclose(pass_at_k(np.full((2, 5), 0.1), 3).unbiased, 0.1)
 

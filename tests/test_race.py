@@ -35,7 +35,6 @@ from adjudge.scoring.deepresearch_bench.race import (
     match_weight,
     pointwise,
     relative,
-    system_scores,
     total,
 )
 from adjudge.scoring.deepresearch_bench.yardstick import (
@@ -577,7 +576,6 @@ def test_arithmetic_handles_edge_cases() -> None:
     assert dimension_score([("a", 14.5), ("a", 14.5)], [Criterion("a", "", 0.5)]) == 14.5
     assert total({"insight": 10, "unknown": 5}, {"insight": 0.3, "readability": 0.7}) == 3
     assert (pointwise(-3), pointwise(14.5)) == (0, 1)
-    assert system_scores([{"overall": 1.0, "x": None}, {"overall": None, "x": None}]) == {"overall": 1.0}
 
 
 def test_scoring_runs_under_a_plain_event_loop() -> None:

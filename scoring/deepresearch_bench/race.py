@@ -281,19 +281,6 @@ def pointwise(score: float) -> float:
     return min(max(score / 10, 0.0), 1.0)
 
 
-def system_scores(rows: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
-    """A system's score for each metric: the mean over the tasks that are scored for it.
-
-    `rows` are its tasks' scores; None is unscored and out of the mean. Reported x 100.
-    """
-    scored: dict[str, list[float]] = {}
-    for row in rows:
-        for name, value in row.items():
-            if value is not None:
-                scored.setdefault(name, []).append(value)
-    return {name: math.fsum(values) / len(values) for name, values in scored.items()}
-
-
 class _Marks(msgspec.Struct, frozen=True):
     """One criterion's marks for target and reference (0 if there is none), or why there are none."""
 

@@ -10,7 +10,7 @@ code's.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -78,11 +78,6 @@ def information_recall(scores: Sequence[float | None]) -> float | None:
     return sum(score == 1 for score in scores) / len(scores) if scores else None
 
 
-def combined_recall(user_files: float | None, corpus: float | None) -> float | None:
-    """The mean of the recalls there are."""
-    return average({"user_files": user_files, "corpus": corpus})[0]
-
-
 def pair_accuracy(verdicts: Sequence[float]) -> float:
     """Factual accuracy of the paper: supported (claim, source) pairs over all; 0 without a pair."""
     return sum(verdicts) / len(verdicts) if verdicts else 0.0
@@ -106,14 +101,12 @@ def instruction_following_code(verdicts: Sequence[float | None]) -> float | None
     return instruction_following([verdict for verdict in verdicts if verdict is not None])
 
 
-def average(components: Mapping[str, float | None]) -> tuple[float | None, tuple[str, ...]]:
-    """The mean of the components that have a value, and the names of those that have none.
+def average(values: Sequence[float]) -> float:
+    """The mean of the metrics that a task has.
 
-    The paper's six are IR of user files, IR of the corpus, CC, FA, IF and DQ; its code combines the first two into one.
+    The paper's six are IR of user files, IR of the corpus, CC, FA, IF and DQ; its code averages the first two first.
     """
-    known = [value for value in components.values() if value is not None]
-    left_out = tuple(name for name, value in components.items() if value is None)
-    return (sum(known) / len(known) if known else None), left_out
+    return sum(values) / len(values)
 
 
 SIZES = ("32k", "64k", "128k", "256k", "512k")
@@ -368,22 +361,18 @@ class Answers(msgspec.Struct, frozen=True):
             "dq": scores["dq"],
         }
         if recalls:
-            code["ir"] = combined(recalls.values(), _mean)
+            code["ir"] = combined(recalls.values(), average)
         for metrics, name, coverage in zip((scores, code), ("cc", "cc_lenient"), coverages, strict=True):
             if coverage is not None:
                 metrics[name] = coverage
         averages = {
-            "average": combined(scores.values(), _mean),
-            "average_code": combined(code.values(), _mean),
+            "average": combined(scores.values(), average),
+            "average_code": combined(code.values(), average),
         }
         if gold.corpus_size:
             averages[f"average:{gold.corpus_size}"] = averages["average"]
         claims = {"fa_claims": measured(strict, _claims, min_answered)}
         return {**averages, **scores, **code, **claims}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def over(arithmetic: Callable[[Sequence[float]], float | None]) -> Measure[Any]:

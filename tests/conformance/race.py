@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from adjudge.scoring.contract.case import Case, Report, Task
-from adjudge.scoring.deepresearch_bench.race import dimension_score, pointwise, relative, system_scores, total
+from adjudge.scoring.deepresearch_bench.race import dimension_score, pointwise, relative, total
 from adjudge.scoring.deepresearch_bench.yardstick import DIMENSIONS, RaceGold, average_weights
+from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
 from tests.conformance.case import Check, Checker, compare, read_lines
 
 
@@ -62,7 +63,9 @@ def check_results(path: Path) -> Iterator[Check]:
     )
     if expected.is_file():
         wanted = json.loads(expected.read_text(encoding="utf-8"))
-        actual = system_scores({k: v for k, v in row.items() if k != "id"} for row in rows)
+        names = [name for name in rows[0] if name != "id"]
+        scores = [[math.nan if row[name] is None else row[name] for row in rows] for name in names]
+        actual = dict(zip(names, bootstrap(scores, resamples=1).estimate.tolist(), strict=True))
         yield compare("n", len(rows), wanted["n"])
         for name, value in wanted["mean"].items():
             yield compare(f"mean {name}", actual[name], value)
