@@ -121,11 +121,12 @@ def test_every_command_is_among_those_tried():
 def test_machine_code_that_cannot_be_kept_is_made_all_the_same(tmp_path):
     script = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
-        "from adjudge.scoring.kernels.base.arrays import as_scores; print(as_scores([1.0], 1))"
+        "from adjudge.scoring.kernels.comparison.paired_tests import paired_t\n"
+        "print(paired_t([[3.0], [1.0]]).mean_difference)"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
-    assert ended.stdout == "[1.]\n", ended.stderr
+    assert ended.stdout == "[2.]\n", ended.stderr
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 

@@ -4,7 +4,7 @@
 
 Kernels are compiled on first use, which delays the first leaderboard after an installation by ten seconds. `make demo`
 runs this beside its run, in an order that seldom makes the two compile the same kernel: first what a leaderboard needs
-first, since the run is still judging; then what it needs last; and finally the rest, which the run compiles.
+last, then the rest, which the run compiles.
 """
 
 import gc
@@ -13,7 +13,7 @@ import numpy as np
 
 from adjudge.scoring.kernels.comparison.claims import differences
 from adjudge.scoring.kernels.comparison.paired_tests import paired_t
-from adjudge.scoring.kernels.resampling.bootstrap import Sampler, bootstrap
+from adjudge.scoring.kernels.resampling.bootstrap import bootstrap
 from adjudge.scoring.kernels.resampling.intervals import difference_intervals
 from adjudge.scoring.kernels.resampling.rankings import leave_one_out, rankings
 
@@ -21,7 +21,6 @@ from adjudge.scoring.kernels.resampling.rankings import leave_one_out, rankings
 def precompile() -> None:
     """Use every kernel that a leaderboard of systems with scores uses, on next to nothing."""
     scores = np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.75]])
-    Sampler(scores, np.ones_like(scores, bool), None, np.array([0, 3])).full()
     difference_intervals(scores, 0.95)
     leave_one_out(scores)
     paired_t(scores)

@@ -1,26 +1,21 @@
 """Score arrays as the kernels take them (float64, C order, NaN for missing, nothing infinite), errors, and compilation.
 
-`KernelError` is raised for input that statistics cannot be computed from. `compiled` is numba's compiler as the kernels
-use it; `in_threads` spreads compiled work over several cores.
+`KernelError` is raised for input that statistics cannot be computed from. `compiled` makes a function a kernel;
+`in_threads` spreads compiled work over several cores.
 
 Kernels release the interpreter's lock and run in plain Python threads. Neither numba's own thread pool nor a
 multithreaded BLAS is used: the two spin against each other, and numba's is not safe under several callers.
-
-Machine code is kept on disk beside the module (or in the user's cache folder if that is read-only), unless nothing can
-be written there: then each process makes it anew. Its freshness is judged by the module's own file alone, so a compiled
-function calls compiled functions of its own module only.
 """
 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import update_wrapper
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
-from numba.core.caching import FunctionCache
 from numpy.typing import ArrayLike, NDArray
 
 
@@ -52,25 +47,36 @@ def summing(function: Function) -> Function:
     return _compiled(function, {"contract", "reassoc"})
 
 
-# Nothing calls a kernel by its address: without an entry for that, compiling takes a twentieth less. Numba's types do
-# not know this option.
-_UNCALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
-
-
 def _compiled(function: Function, liberties: set[str]) -> Function:
-    compiler = numba.njit(nogil=True, error_model="numpy", fastmath=liberties, **_UNCALLED)
-    dispatcher = compiler(function)
-    with suppress(RuntimeError):  # no folder to keep it in
-        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
-    return cast(Function, dispatcher)
+    return cast(Function, _Kernel(function, liberties))
 
 
-class _Cache(FunctionCache):
-    """Machine code on disk. Where it cannot be written, as on a full disk, nothing is kept."""
+class _Kernel:
+    """A function that is compiled when it is first called: importing numba takes longer than many small tasks."""
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        with suppress(OSError):
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+    _importing = Lock()
+
+    def __init__(self, function: Callable[..., object], liberties: set[str]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._liberties = liberties
+        self._made: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._made or self._dispatcher())(*arguments)
+
+    def _dispatcher(self) -> Any:
+        with self._importing:  # threads that call it at once share what is compiled
+            if self._made is None:
+                from adjudge.scoring.kernels.base.compiler import compile_kernel
+
+                self._made = compile_kernel(self._function, self._liberties)
+        return self._made
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How numba sees a kernel that another one calls."""
+        return self._dispatcher()._numba_type_
 
 
 def available_threads() -> int:
@@ -107,12 +113,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Larger scores would overflow when squared.
 LARGEST = 1e150
+"""Larger scores would overflow when squared."""
 ONE = np.uint64(1)
-# Bits without the sign.
-LARGEST_BITS = np.array(LARGEST).view(np.uint64)[()] << ONE
-INFINITE_BITS = np.array(np.inf).view(np.uint64)[()] << ONE
 
 
 def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Floats:
@@ -126,22 +129,11 @@ def as_scores(values: ArrayLike, dimensions: int, name: str = "scores") -> Float
         raise KernelError(f"{name}: not an array of numbers ({error})") from error
     if np.ndim(values) != dimensions:
         raise KernelError(f"{name}: {np.ndim(values)} dimensions, expected {dimensions}")
-    if not _within(array.reshape(-1).view(np.uint64)):
+    scores = array.reshape(-1)
+    # `fmax` and `fmin` pass over NaN.
+    if np.fmax.reduce(scores, initial=0.0) > LARGEST or np.fmin.reduce(scores, initial=0.0) < -LARGEST:
         raise KernelError(f"{name}: an infinite score, or one beyond {LARGEST:g}; a missing score is NaN")
     return array
-
-
-@compiled
-def _within(bits: NDArray[np.uint64]) -> bool:
-    """Whether no float64 of these bits is larger than LARGEST; NaN is not.
-
-    Without their sign, the bits of floats are ordered as the floats are: larger than LARGEST and at most infinite
-    is a range of whole numbers, which needs no temporary arrays and runs in vector registers.
-    """
-    large = 0
-    for bit in bits:
-        large += (bit << ONE) - LARGEST_BITS - ONE < INFINITE_BITS - LARGEST_BITS
-    return large == 0
 
 
 def as_share(value: float, name: str) -> float:
@@ -157,9 +149,11 @@ def as_share(value: float, name: str) -> float:
 def spans(count: int, work: int) -> list[tuple[int, int]]:
     """`range(count)` cut for threads: at most four spans per thread, each of about half a million steps or more.
 
-    count: how many items, each with a result of its own, so that the cuts do not matter.
+    count: how many items, each with a result of its own, so that the cuts do not matter. Without any, no spans.
     work: steps an item takes, roughly.
     """
+    if not count:
+        return []
     parts = max(1, min(4 * available_threads(), count, count * work // _LITTLE))
     edges = [count * part // parts for part in range(parts + 1)]
     return list(pairwise(edges))

@@ -167,6 +167,7 @@ class Sampler:
         numerators, self._per_unit = whole_numbers(scores, self._tasks)
         self._numerators = _padded(numerators)
         self._absences = absences(scored)
+        self._scored = scored.sum(axis=1, dtype=np.float64)
         self._denominators: Floats | None = None
         if denominators is not None:
             divisors, per_divisor = whole_numbers(denominators, self._tasks)
@@ -175,10 +176,16 @@ class Sampler:
 
     def full(self) -> Floats:
         """The statistic of the tasks themselves: `[S]`, NaN where no task has a score."""
-        return self._statistic(np.ones((self._numerators.shape[1], 1), dtype=np.uint8))[:, 0]
+        sums = self._numerators.sum(axis=1, initial=0.0)[: self._systems]
+        divisors = self._scored
+        if self._denominators is not None:
+            divisors = self._denominators.sum(axis=1, initial=0.0)[: self._systems]
+        return self._quotients(sums, divisors)
 
     def resampled(self, first: int, count: int, seed: int, threads: int | None = None) -> Floats:
         """The statistic of resamples `first` to `first + count`: `[S, count]`, NaN where none is scored."""
+        if (np.diff(self._bounds) < 2).all():  # each resample draws the one task of every stratum
+            return np.repeat(self.full()[:, None], count, axis=1)
         result = np.empty((self._systems, count))
         key = streams.seed_key(seed)
 
@@ -197,6 +204,9 @@ class Sampler:
             divisors = _scored_counts(*self._absences, self._tasks, counts)
         else:
             divisors = _weighted_sums(self._denominators, counts)[: self._systems]
+        return self._quotients(sums, divisors)
+
+    def _quotients(self, sums: Floats, divisors: Floats) -> Floats:
         defined = divisors > 0.0
         quotients = np.divide(sums, divisors, out=np.full_like(sums, np.nan), where=defined)
         quotients /= self._per_unit

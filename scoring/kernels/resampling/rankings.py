@@ -61,6 +61,9 @@ def rankings(estimates: Floats, means: Floats, threads: int | None = None) -> Ra
     sorted_estimates = estimates[order]
     group_starts = np.searchsorted(-sorted_estimates, -sorted_estimates, side="left").astype(np.int64)
     tau, rho = np.full(resamples, np.nan), np.full(resamples, np.nan)
+    if systems < 2:  # nothing to rank it against
+        ranked_first = np.count_nonzero(~np.isnan(means), axis=1).astype(np.int64)
+        return Rankings(ranked_first.reshape(systems, systems), tau, rho)
     shares = np.linspace(0, resamples, (threads or available_threads()) + 1).astype(np.int64)
     counts = np.zeros((shares.size - 1, systems, systems), dtype=np.int64)
 
@@ -263,7 +266,7 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
     tau, kept = np.empty(tasks), np.empty(tasks, np.bool_)
     means = np.full(values.shape[0], np.nan)
     full = means[systems] = sums / counts
-    parts = spans(tasks, 10 * systems.size)
+    parts = spans(tasks, 10 * systems.size) or [(0, 0)]
     ranks = np.zeros((len(parts), 3, systems.size), np.int64)
 
     def leave_out(part: int) -> None:
