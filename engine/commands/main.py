@@ -1,6 +1,7 @@
 """The command line: one call per command, results on stdout, everything else on stderr, and an exit code."""
 
 import errno
+import gc
 import io
 import logging
 import os
@@ -10,14 +11,13 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from types import TracebackType
 
 from adjudge.engine.commands.exits import DONE, FAILED, INTERRUPTED, USAGE, beginning
 from adjudge.engine.commands.parser import parser
 from adjudge.engine.config.redaction import hidden, printable
 from adjudge.engine.errors import ClusterError, LimitReached, StoreError, UsageError, unwritable
-from adjudge.engine.evaluation.memory import share_heap
+from adjudge.engine.evaluation.memory import rare_collections, share_heap
 from adjudge.engine.tables.terminal import Terminal
 from adjudge.engine.telemetry.logs import begin, form, is_json
 from adjudge.fetchers.process import PoolError
@@ -72,9 +72,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         share_heap()
         _allow_open_files()
         # The command alone is imported: another may need what takes a second to load.
-        action = import_module(f"adjudge.engine.commands.{options.module}")
-        if arguments is None and "pyarrow" in sys.modules:  # a process that is ours alone
-            _spare_pandas()
+        with rare_collections():  # which took a tenth of the time of imports
+            action = import_module(f"adjudge.engine.commands.{options.module}")
+            if arguments is None:  # a process that is ours alone
+                _spare_pandas()
+                gc.freeze()  # no collection walks what is imported
     code: int = action.run(options)
     return code
 
@@ -88,7 +90,7 @@ def _allow_open_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Finds no pandas, installed or not."""
 
     @staticmethod
@@ -103,6 +105,8 @@ def _spare_pandas() -> None:
     Where pandas is installed, importing it takes a tenth of what a run of one report does. No command converts data
     frames, and what asks pyarrow for one, such as `to_pandas()`, still gets it.
     """
+    if "pyarrow" not in sys.modules:
+        return
     import pyarrow as pa
 
     finder = _NoPandas()
