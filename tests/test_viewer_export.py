@@ -13,12 +13,17 @@ import pytest
 import pytest_asyncio
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from adjudge.engine.runs.items import items_of_card, label_readers
+from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.book import MADE_BY
 from adjudge.engine.viewer.export import export
+from adjudge.scoring.contract.scorecard import Scorecard
+from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.browser import visiting
 from tests.commands import run
 from tests.viewing import exporting, hostile, quickstart, unpacked
+from tests.worlds import lines
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -33,7 +38,7 @@ async def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return await quickstart(tmp_path_factory.mktemp("quick"))
 
 
-async def written(run_folder: Path, out: Path, **options: bool) -> Path:
+async def written(run_folder: Path, out: Path, **options: Any) -> Path:
     await asyncio.to_thread(export, str(run_folder), str(out), **options)
     return out
 
@@ -152,6 +157,75 @@ async def test_exported_folder_opens_from_disk(browser: "Browser", quick: Path, 
         await page.locator("dialog mark.window").wait_for()
         await page.goto(f"{file}?protocol=nothing")
         await page.get_by_text("not part of the exported folder").wait_for()
+
+
+def overridden(run_folder: Path, protocol: str, file: Path) -> tuple[Scorecard, int]:
+    """A scorecard of `protocol` with a score that `file`, one override of its verdicts, changes; the line's number."""
+    opened = Run.open(run_folder)
+    for card, _ in opened.labelled_cards():
+        items = items_of_card(card, label_readers(opened.metrics)[card.protocol])
+        for n, item in items.items() if card.protocol == protocol else ():
+            if not item.labelled.metric:
+                continue
+            other = next(name for name in item.labelled.kind.labels if name != item.labelled.label)
+            row = {"item": item.id, "label": other, "rater": "ann <b>", "verdict": item.labelled.label}
+            lines(file, [{**row, "note": "The page <i>says so</i>."}])
+            return card, n
+    raise AssertionError("no verdict counts in a metric")
+
+
+async def test_exported_board_has_scores_by_people_too(
+    browser: "Browser", quick: Path, tmp_path: Path
+) -> None:
+    labels = tmp_path / "edits.jsonl"
+    card, n = overridden(quick, "fact", labels)
+    site = await written(quick, tmp_path / "site", labels=labels)
+    async with visiting(browser, (site / "index.html").as_uri()) as page:
+        heads = await page.locator("th").all_inner_texts()
+        assert any("edited by people" in head for head in heads)
+        await page.goto((site / "leaderboard.html").as_uri())
+        row = page.locator("#overrides-table tbody tr")
+        said = await row.text_content() or ""
+        assert card.system in said and "ann <b>" in said and await row.locator("b, i").count() == 0
+        file = next(site.glob(f"report-{card.system}-{card.task_id}-*.html")).as_uri()
+        await page.goto(f"{file}?protocol=fact")
+        figures = page.locator(".figures-row").first
+        assert "c_acc, edited by people" in await figures.inner_text()
+        people = page.locator(f".evidence [data-n='{n}'] .people")
+        assert "The page <i>says so</i>." in await people.inner_text()
+        assert await page.get_by_label("People").count() == 1
+    async with visiting(browser, (await written(quick, tmp_path / "plain") / "index.html").as_uri()) as page:
+        assert "edited by people" not in await page.locator("body").inner_text()
+
+
+async def test_overrides_tell_no_gold_that_is_withheld(
+    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = tmp_path / "edits.jsonl"
+    card, n = overridden(quick, "fact", labels)
+    monkeypatch.setattr(Fact, "withheld", "encrypted", raising=False)
+    bare = texts(await written(quick, tmp_path / "bare", labels=labels))
+    assert "The page &lt;i&gt;says so" not in bare and html.escape(card.evidence[n - 1].what) not in bare
+    whole = texts(await written(quick, tmp_path / "whole", labels=labels, gold=True))
+    assert "The page &lt;i&gt;says so" in whole
+
+
+async def test_show_has_labels_and_both_scores(quick: Path, tmp_path: Path, capsys: Any) -> None:
+    labels = tmp_path / "edits.jsonl"
+    card, n = overridden(quick, "fact", labels)
+    words = ("show", quick, "--task", card.task_id, "--system", card.system)
+    code, out, error = await asyncio.to_thread(run, capsys, *words, "--labels", labels)
+    assert (code, error) == (0, "")
+    assert "edited by people" in out and "differs from the judge (The page <i>says so</i>.)" in out
+    found = json.loads((await asyncio.to_thread(run, capsys, *words, "--labels", labels, "--json"))[1])
+    (one,) = (each for each in found if each["card"]["protocol"] == "fact")
+    assert one["people"][str(n)][0]["rater"] == "ann <b>"
+    assert one["edited"]["c_acc"] != one["card"]["scores"]["c_acc"]
+    out = (await asyncio.to_thread(run, capsys, *words))[1]
+    assert "edited by people" not in out and "people:" not in out
+    lines(labels, [{"item": "v0000000000000000", "label": "supported"}])
+    code, _, error = await asyncio.to_thread(run, capsys, *words, "--labels", labels)
+    assert code == 0 and "labels: none in" in error
 
 
 async def test_hostile_names_and_texts_stay_in_the_folder(browser: "Browser", tmp_path: Path) -> None:

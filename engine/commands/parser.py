@@ -244,6 +244,11 @@ def _evidence(commands: Commands) -> None:
     add = command.add_argument
     add("--task", required=True, metavar="ID", help="the task's id")
     add("--system", required=True, metavar="NAME", help="the system that wrote the report")
+    add(
+        "--labels",
+        metavar="FILE",
+        help="show people's labels beside the judge's verdicts, and scores both ways",
+    )
 
     summary = "show what is read of the citations of reports, without judge or network"
     command = _add(commands, "citations", summary)
@@ -259,7 +264,11 @@ def _evidence(commands: Commands) -> None:
     command = _add(commands, "view", summary, of_run=True)
     add = command.add_argument
     add("--other", metavar="RUN", help="another run: show where the two differ")
-    add("--labels", metavar="FILE", help="show people's labels beside the judge's verdicts")
+    add(
+        "--labels",
+        metavar="FILE",
+        help="show people's labels beside the judge's verdicts, and scores both ways",
+    )
     add("--port", type=port, default=8301, metavar="N", help="0 for any free port")
     add("--export", metavar="DIR", help="write the pages as files for any web host")
     add("--with-pages", action="store_true", help="with --export: whole pages, not only the judged passages")

@@ -15,22 +15,24 @@ from adjudge.judges.plural import plural
 
 def run(options: argparse.Namespace) -> int:
     """Serve the viewer until interrupted, or write its pages."""
+    labels = None if options.labels is None else Path(options.labels)
     if options.export is not None:
-        if options.other is not None or options.labels is not None:
-            raise UsageError("export: one run at a time, without labels; leave --other and --labels out")
+        if options.other is not None:
+            raise UsageError("export: one run at a time; leave --other out")
         with counted_on(Terminal(stderr=True), "report") as step:
             written = export(
                 options.run_folder,
                 options.export,
                 sources=options.with_pages,
                 gold=options.with_gold,
+                labels=labels,
                 step=step,
             )
         print_result(options, written, _print_exported)
         return DONE
     if options.with_pages or options.with_gold:
         raise UsageError("with-pages, with-gold: need --export DIR; add it")
-    view(options.run_folder, options.other, options.port, options.json, options.with_stdin, options.labels)
+    view(options.run_folder, options.other, options.port, options.json, options.with_stdin, labels)
     return DONE
 
 

@@ -103,7 +103,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_leaderboard(
-    runs: Sequence[str | Path],
+    runs: Sequence[str | Path | Run],
     statistics: Statistics | None = None,
     published: Sequence[Published] = (),
     human: str | Path | None = None,
@@ -112,15 +112,15 @@ def build_leaderboard(
     metrics: Sequence[str] = (),
     labels: str | Path | None = None,
 ) -> Leaderboard:
-    """The leaderboard of what `select` chooses of the run folders `runs`; `statistics` computes it, by default in this
-    process.
+    """The leaderboard of what `select` chooses of `runs`, open or by their folders; `statistics` computes it, by
+    default in this process.
 
     `published`, `human`, `by` and `metrics` are those of `leaderboard_of`; people's labels of single verdicts in the
     file `labels` correct the metrics that the verdicts make up.
     Of a run that has not finished, the tasks count that are complete. Raises UsageError for a folder without a run, and
     what `leaderboard_of` raises.
     """
-    opened = [Run.open(run) for run in runs]
+    opened = [run if isinstance(run, Run) else Run.open(run) for run in runs]
     if len({run.folder for run in opened}) < len(opened):
         raise UsageError("leaderboard: a run is named twice; name each run once")
     records = [_looked_at(run) for run in opened]

@@ -23,12 +23,12 @@ from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import Corrected, CorrectedDifference, Correction
-from adjudge.engine.runs.items import Item, Stratum, sampled_labels
+from adjudge.engine.runs.items import Stratum, sampled_labels
+from adjudge.engine.runs.people import Report, report_of
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, figure
 from adjudge.judges.plural import listed
-from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.kernels.comparison.corrections import (
     LabelledItems,
     LabelledMean,
@@ -263,24 +263,6 @@ BASIS = (
     "corrected figures put people's labels in the place of the judge's verdicts; they hold for labels of items that "
     "adjudge label drew"
 )
-_SAME = 1e-9
-
-
-class Part(msgspec.Struct, frozen=True):
-    """An item in one report: what its value adds to the report's."""
-
-    stratum: Stratum
-    weight: float
-    judge: float
-    human: float
-    ends: tuple[float, float]
-
-
-class Report(msgspec.Struct, frozen=True):
-    """A report's value by the judge, and its items."""
-
-    value: float
-    parts: list[Part]
 
 
 _Reports = dict[str, dict[str, list[Report]]]
@@ -309,7 +291,7 @@ def item_corrections(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) ->
                     [one for one in items if one.labelled.metric == metric],
                 )
                 value = card.scores[metric]
-                found = None if value is None else report_of(card, value, own, labels)
+                found = None if value is None else report_of(value, own, labels)
                 if found is not None:
                     metrics[name][card.system][card.task_id].append(found)
                 elif value is not None:
@@ -318,26 +300,6 @@ def item_corrections(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) ->
                     labelled.add(name)
     found_all = [_item_correction(name, metrics[name]) for name in sorted(labelled - other)]
     return [*found_all, *(_uncorrected(name) for name in sorted(labelled & other))]
-
-
-def report_of(
-    card: Scorecard, value: float, items: Sequence[Item], labels: dict[str, list[str]]
-) -> Report | None:
-    """The report's items; None if they do not make up its value."""
-    counted = [item for item in items if item.labelled.value is not None]
-    full = sum(item.labelled.full for item in counted)
-    total = sum(item.labelled.weight * (item.labelled.value or 0.0) for item in counted)
-    if full <= 0.0 or abs(total / full - value) > _SAME:
-        return None
-    parts = []
-    for item in counted:
-        kind, verdict = item.labelled.kind, item.labelled
-        if verdict.label and verdict.weight:
-            given = [kind.labels[one] for one in labels.get(item.id, ()) if one in kind.labels]
-            ends = (min(kind.labels.values()), max(kind.labels.values()))
-            human = fmean(given) if given else float("nan")
-            parts.append(Part(item.stratum, verdict.weight / full, verdict.value or 0.0, human, ends))
-    return Report(value, parts)
 
 
 def _item_correction(name: Name, reports: _Reports) -> Correction:

@@ -3,7 +3,6 @@
 Whoever overrides a verdict has seen it and chose it, so overrides are not a sample: nothing is estimated from them.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,9 @@ import msgspec
 
 from adjudge.engine.config.metrics import Name
 from adjudge.engine.runs.board import MetricBoard, Override
-from adjudge.engine.runs.items import read_labels
+from adjudge.engine.runs.people import People
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
-from adjudge.engine.statistics.corrections import report_of
 from adjudge.judges.plural import plural
 
 __all__ = ["NO_EDITS", "Edits", "edits_of", "with_edits"]
@@ -41,22 +39,19 @@ def edits_of(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) -> Edits:
     Of each run, only the systems and tasks that the record beside it names are looked at. Raises UsageError for a file
     that cannot be read, StoreError.
     """
-    given = {label.item: label for label in read_labels(Path(file)) if label.verdict}
     overrides: list[Override] = []
     changes: dict[Name, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     unchanged: set[Name] = set()
-    for run, record in runs if given else ():
+    for run, record in runs:
+        people = People(run, Path(file))
+        if not people.has_overrides:
+            continue
         samples: Counter[tuple[str, str, str]] = Counter()
         found: list[tuple[Name, str, str, float]] = []
         for card, items in run.labelled_cards():
             if card.system not in record.systems or card.task_id not in record.tasks:
                 continue
             samples[card.protocol, card.system, card.task_id] += 1
-            edited = [
-                item
-                for item in items
-                if item.id in given and given[item.id].label in item.labelled.kind.labels
-            ]
             overrides += [
                 Override(
                     protocol=item.protocol,
@@ -65,23 +60,19 @@ def edits_of(runs: Sequence[tuple[Run, RunRecord]], file: str | Path) -> Edits:
                     what=item.line.what,
                     url=item.line.url,
                     judge=item.labelled.label,
-                    people=given[item.id].label,
-                    rater=given[item.id].rater,
-                    reason=given[item.id].note,
+                    people=label.label,
+                    rater=label.rater,
+                    reason=label.note,
                 )
-                for item in edited
+                for item in items
+                if (label := people.override(item)) is not None
             ]
-            labels = {item.id: [given[item.id].label] for item in edited}
-            for metric in sorted({item.labelled.metric for item in edited} & card.scores.keys()):
-                name, value = Name(card.protocol, metric), card.scores[metric]
-                own = [item for item in items if item.labelled.metric == metric]
-                report = None if value is None else report_of(card, value, own, labels)
-                if report is None or record.config.repeats > 1:
+            for metric, change in people.changes(card, items).items():
+                name = Name(card.protocol, metric)
+                if change is None:
                     unchanged.add(name)
-                    continue
-                parts = (part for part in report.parts if not math.isnan(part.human))
-                change = sum(part.weight * (part.human - part.judge) for part in parts)
-                found.append((name, card.system, card.task_id, change))
+                else:
+                    found.append((name, card.system, card.task_id, change))
         for name, system, task, change in found:
             due = max(record.config.samples, samples[name[0], system, task])
             changes[name][system] += change / due

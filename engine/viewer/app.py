@@ -162,7 +162,7 @@ def view(
     port: int,
     json: bool = False,
     with_stdin: bool = False,
-    labels: str | None = None,
+    labels: Path | None = None,
 ) -> None:
     """Serve the run folder `run`, and `other` beside it if given, until SIGTERM or SIGINT; or the runs below a folder.
 
@@ -170,10 +170,9 @@ def view(
     input ends it too. Raises UsageError for a folder without a run, a file that cannot be read, and a port that cannot
     be bound.
     """
-    file = None if labels is None else Path(labels)
     if has_runs(run) and (other is not None or labels is not None):
         raise UsageError(f"view: {run} holds several runs; give one run for --other and --labels")
-    asyncio.run(_view(_served(run, other, port, file), json, with_stdin))
+    asyncio.run(_view(_served(run, other, port, labels), json, with_stdin))
 
 
 async def _view(served: AbstractAsyncContextManager[str], json: bool, with_stdin: bool) -> None:

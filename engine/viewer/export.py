@@ -106,8 +106,8 @@ _KEPT = 16  # reports whose scorecards are kept: each has dozens of pages
 class ExportedRun(OpenRun):
     """A run of which every page is made once: what several pages of a report need is kept for a while."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
+    def __init__(self, run: Run, labels: Path | None = None) -> None:
+        super().__init__(run, labels)
         self._criteria: dict[tuple[str, str, int, int, str], list[ExplainedCriterion]] = {}
         self._found: dict[tuple[str, str, int, int], list[Scorecard]] = {}
 
@@ -177,18 +177,25 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(
-    run: str, out: str, *, sources: bool = False, gold: bool = False, step: Step = lambda done, total: None
+    run: str,
+    out: str,
+    *,
+    sources: bool = False,
+    gold: bool = False,
+    labels: Path | None = None,
+    step: Step = lambda done, total: None,
 ) -> Exported:
     """Write the pages of the run folder `run` into the folder `out`, which is replaced if this made it.
 
     With `sources` whole pages that were judged are among them, else the passages that statements were held against.
-    With `gold` so is the gold of benchmarks that keep theirs. `step` is called with the reports done and all of them.
-    Raises UsageError, StoreError.
+    With `gold` so is the gold of benchmarks that keep theirs. With people's `labels`, who gave them and why are among
+    them too, beside the judge's verdicts, and scores are given both ways. `step` is called with the reports done and
+    all of them. Raises UsageError, StoreError.
     """
     opened = Run.open(run) if gold else Run.open(run).published()
     left_out = _left_out(opened.withheld, sources)
     with whole_folder(Path(out), "export") as folder:
-        asyncio.run(_Export(ExportedRun(opened), folder, sources, left_out).write(step))
+        asyncio.run(_Export(ExportedRun(opened, labels), folder, sources, left_out).write(step))
         files = [file for file in folder.rglob("*") if file.is_file()]
         done = Exported(
             out=out,

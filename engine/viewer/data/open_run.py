@@ -8,7 +8,6 @@ reason deadline, which is never stored.
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -26,7 +25,7 @@ from adjudge.engine.evaluation.evaluator import CaseTools
 from adjudge.engine.formats.dataset import Dataset, FormatError, load_tasks
 from adjudge.engine.runs.board import Leaderboard
 from adjudge.engine.runs.choice import chosen_dataset
-from adjudge.engine.runs.items import Label, items_of_card, label_readers, read_labels
+from adjudge.engine.runs.people import People
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.store import JudgmentStore, PageStore
@@ -40,62 +39,6 @@ from adjudge.judges.schema import schema_of
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.protocol import ExplainedCriterion, Explaining, ScoringProtocol, score_case
 from adjudge.scoring.contract.scorecard import Evidence, Metric, Scorecard
-
-
-class Said(msgspec.Struct, frozen=True):
-    """One person's verdict on a line, and whether it is the judge's."""
-
-    label: str
-    rater: str
-    note: str
-    agrees: bool
-
-
-class People:
-    """The labels in `file`, as `adjudge label` writes them, for `run`. Raises UsageError."""
-
-    def __init__(self, run: Run, file: Path) -> None:
-        self._readers = label_readers(run.metrics)
-        self._by_item: defaultdict[str, list[Label]] = defaultdict(list)
-        self._by_words: defaultdict[tuple[str, str, str], list[Label]] = defaultdict(list)
-        for label in read_labels(file):
-            if label.item:
-                self._by_item[label.item].append(label)
-            else:
-                self._by_words[label.system, label.task_id, label.what].append(label)
-
-    def about(self, card: Scorecard) -> dict[int, tuple[Said, ...]]:
-        """People's labels on the lines of `card`, by their numbers from 1."""
-        read = self._readers.get(card.protocol)
-        if read is None or card.repeat:
-            return {}
-        found = {}
-        for n, item in items_of_card(card, read).items():
-            named = self._by_item.get(item.id, [])
-            worded = [one for one in self._worded(card, item.line) if _is_about(one, card, item.line)]
-            said = [
-                Said(
-                    one.label,
-                    one.rater,
-                    one.note,
-                    one.label in (item.labelled.label, item.line.outcome.words),
-                )
-                for one in (*named, *worded)
-            ]
-            if said:
-                found[n] = tuple(said)
-        return found
-
-    def _worded(self, card: Scorecard, line: Evidence) -> list[Label]:
-        return self._by_words.get((card.system, card.task_id, line.what), [])
-
-
-def _is_about(label: Label, card: Scorecard, line: Evidence) -> bool:
-    """Whether a label that is named by its words is about this line of this scorecard."""
-    return (
-        label.protocol in ("", card.protocol) and label.url in ("", line.url) and label.sample == card.sample
-    )
-
 
 A = TypeVar("A", bound=Answer)
 
@@ -314,7 +257,7 @@ class OpenRun:
         from adjudge.engine.statistics.build import build_leaderboard
 
         try:
-            return build_leaderboard([self.folder], labels=self._labels)
+            return build_leaderboard([self.run], labels=self._labels)
         except UsageError as error:
             own = self.leaderboard()
             return msgspec.structs.replace(own, notes=(*own.notes, str(error)))

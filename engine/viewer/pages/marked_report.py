@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from markupsafe import Markup
 
+from adjudge.engine.runs.people import Said
 from adjudge.engine.tables.cells import number
 from adjudge.engine.tables.page import render
 from adjudge.engine.viewer.data.index import KINDS
@@ -22,7 +23,7 @@ from adjudge.engine.viewer.data.marked_text import (
     marked_text,
     source_of,
 )
-from adjudge.engine.viewer.data.open_run import OpenRun, Said
+from adjudge.engine.viewer.data.open_run import OpenRun
 from adjudge.engine.viewer.data.passages import Span, said_at
 from adjudge.engine.viewer.data.query import ReportQuery, address
 from adjudge.scoring.contract.case import Citation, Unread

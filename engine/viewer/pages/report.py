@@ -42,13 +42,14 @@ class Share(msgspec.Struct, frozen=True):
 class Score(msgspec.Struct, frozen=True):
     """A metric as it is shown: its value, or the reason there is none, and the bounds of one that misses parts.
 
-    `first` ones are on the leaderboard too.
+    `first` ones are on the leaderboard too. `edited` is the value with people's overrides; "" without any.
     """
 
     name: str
     value: str
     bounds: str
     first: bool
+    edited: str
 
 
 async def report_page(run: OpenRun, frame: Frame, query: ReportQuery) -> str:
@@ -134,20 +135,25 @@ def report_crumbs(query: ReportQuery) -> list[tuple[str, str]]:
 def _scores(run: OpenRun, card: Scorecard) -> list[Score]:
     metrics = {metric.name: metric for metric in run.record.metrics.get(card.protocol, ())}
     ranked = headlines(metrics.values())
+    edited = {} if run.people is None else run.people.edited(card)
     return [
-        _score(card, name, value, metric, first=metric.shown or metric in ranked)
+        _score(card, name, value, metric, edited.get(name), first=metric.shown or metric in ranked)
         for name, value in card.scores.items()
         for metric in [metrics.get(name, Metric(name=name))]
     ]
 
 
-def _score(card: Scorecard, name: str, value: float | None, metric: Metric, *, first: bool) -> Score:
+def _score(
+    card: Scorecard, name: str, value: float | None, metric: Metric, edited: float | None, *, first: bool
+) -> Score:
     text = writer(metric, [value])(value) if value is not None else str(card.reasons.get(name, "-"))
+    by_people = "" if edited is None else writer(metric, [edited])(edited)
     found = card.bounds.get(name)
     if found is None or found.low == found.high:
-        return Score(name, text, "", first)
+        return Score(name, text, "", first, by_people)
     low, high = (writer(metric, [end])(end) for end in (found.low, found.high))
-    return Score(name, text, f"{low} or more" if found.high is None else f"{low} to {high}", first)
+    bounds = f"{low} or more" if found.high is None else f"{low} to {high}"
+    return Score(name, text, bounds, first, by_people)
 
 
 def _notes(card: Scorecard) -> list[str]:
