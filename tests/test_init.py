@@ -141,6 +141,21 @@ FOLDERS: dict[str, tuple[dict[str, str], set[tuple[str, str, int]]]] = {
         },
         {("wren", "question-1", 0), ("wren", "question-2", 0), ("robin", "question-1", 0)},
     ),
+    "a column for each system": (
+        {"out.csv": f'question,wren,robin\n{KITE},"{TEXT * 9}","{TEXT * 8}"\n{BOAT},"{TEXT * 7}",\n'},
+        {("wren", "question-1", 0), ("wren", "question-2", 0), ("robin", "question-1", 0)},
+    ),
+    "a column for each system, and ids": (
+        {"out.jsonl": lines({"id": 7, "question": KITE, "wren": TEXT * 9, "robin": TEXT * 8})},
+        {("wren", "7", 0), ("robin", "7", 0)},
+    ),
+    "tasks with long texts beside reports": (
+        {
+            "tasks.jsonl": lines({"id": "1", "prompt": KITE, "history": TEXT * 9, "setting": TEXT * 8}),
+            "reports.jsonl": lines({"task_id": "1", "system": "wren", "text": TEXT}),
+        },
+        {("wren", "1", 0)},
+    ),
     "one question without an id": (
         {"out.csv": f'question;answer;model\n{KITE};"{TEXT}";wren\n'},
         {("wren", "question-1", 0)},

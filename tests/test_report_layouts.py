@@ -117,6 +117,89 @@ def test_usual_names_are_taken_for_their_fields(data: st.DataObject, tmp_path: P
     assert not dataset.rejected and found(dataset) == EVERY
 
 
+LONG = "The ferry crosses twice a day in winter. " * 8
+WIDE: list[Row] = [
+    {"Question": prompt, "GPT 5": f"{LONG}{TEXT} a {task}", "o3": f"{LONG}{TEXT} b {task}", "Score": task}
+    for task, prompt in PROMPTS.items()
+]
+OF_WIDE = {(system, task): WIDE[int(task) - 1][system] for system in ("GPT 5", "o3") for task in PROMPTS}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_column_for_each_system_is_a_report_of_each(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / name).write_bytes(TABLES[name](WIDE))
+    with caplog.at_level(logging.WARNING):
+        dataset = read(tmp_path, name)
+    assert not dataset.rejected and found(dataset) == OF_WIDE
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "'GPT 5, o3' as the report of one system each, and left out 'Score'" in said
+
+
+@pytest.mark.parametrize("layout", ["adjudge", "deepresearch-bench"])
+def test_column_for_each_system_is_read_in_every_layout(layout: str, tmp_path: Path) -> None:
+    rows = [{"id": int(task), "GPT 5": row["GPT 5"], "o3": row["o3"]} for task, row in enumerate(WIDE, 1)]
+    (tmp_path / "r.csv").write_bytes(csv_of(rows))
+    tasks = own(tmp_path / "tasks") if layout == "adjudge" else drb(tmp_path / "tasks")
+    assert found(load_dataset(layout, str(tasks), [str(tmp_path / "r.csv")])) == OF_WIDE
+
+
+def test_empty_cell_of_a_system_is_no_report(tmp_path: Path) -> None:
+    rows = [WIDE[0] | {"o3": ""}, WIDE[1]]
+    for name in ("r.csv", "r.jsonl"):
+        (tmp_path / name).write_bytes(TABLES[name](rows))
+        dataset = read(tmp_path, name)
+        assert found(dataset) == {key: text for key, text in OF_WIDE.items() if key != ("o3", "1")}
+    (tmp_path / "r.jsonl").write_bytes(
+        json_lines([WIDE[0] | {"GPT 5": None}, WIDE[1] | {"GPT 5": 7, "o3": LONG}, WIDE[0]])
+    )
+    dataset = read(tmp_path, "r.jsonl")
+    assert set(found(dataset)) == {("GPT 5", "1"), ("o3", "1"), ("o3", "2")}
+    assert [one.line for one in dataset.rejected] == [2]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Question": PROMPTS["1"], "GPT 5": "Red.", "o3": "Blue."},
+        {"GPT 5": LONG, "o3": LONG},
+        {"Question": PROMPTS["1"], "Reference answer": LONG, "notes": LONG},
+        {"Question": PROMPTS["1"], "model": "o3", "essay": LONG},
+    ],
+    ids=["short texts", "no question", "names of other things", "a system beside it"],
+)
+def test_columns_that_may_be_anything_are_asked_about(row: Row, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_bytes(csv_of([row]))
+    with pytest.raises(FormatError, match="no 'text'; say which of"):
+        read(tmp_path, "r.csv")
+
+
+def test_report_column_goes_before_columns_of_systems(tmp_path: Path) -> None:
+    rows = [{"question": prompt, "answer": "Red.", "essay": LONG} for prompt in PROMPTS.values()]
+    (tmp_path / "r.csv").write_bytes(csv_of(rows))
+    assert found(read(tmp_path, "r.csv")) == {("r", "1"): "Red.", ("r", "2"): "Red."}
+
+
+def test_hostile_columns_of_systems_stay_small(tmp_path: Path) -> None:
+    """Many columns, headings that are markup, paths or other systems' names, a long cell beside them, rows cut off."""
+    names = [
+        "../../etc/passwd",
+        "<script>x</script>",
+        "=cmd()",
+        "\u202egpt",
+        "a" * 5_000,
+        *map(str, range(900)),
+    ]
+    row = dict.fromkeys(names, LONG) | {"question": PROMPTS["1"], "other": "x" * 100_000}
+    body = json_lines([row, row | {"question": PROMPTS["2"]}])
+    (tmp_path / "r.jsonl").write_bytes(body + b'\n{"question": "cut\n[1, 2]\n')
+    dataset = read(tmp_path, "r.jsonl")
+    assert set(dataset.systems) == set(names) and len(dataset.reports) == 2 * len(names)
+    assert [one.line for one in dataset.rejected] == [3, 4]
+    assert {one.load().text for one in dataset.reports} == {LONG}
+
+
 SAID = "Ferries run daily. Größe is 40 m."
 AT, PAGE, OTHER = 18, "https://ferry.example/1", "https://ferry.example/2"
 ANNOTATION = {"type": "url_citation", "url": PAGE, "title": "Ferries", "start_index": 0, "end_index": AT}

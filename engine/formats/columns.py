@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -10,13 +11,15 @@ import msgspec
 
 from adjudge.engine.errors import nearest
 from adjudge.engine.formats.input_files import InputFile
-from adjudge.engine.formats.records import Raws, Record
+from adjudge.engine.formats.records import UNREADABLE, Raws, Record
 from adjudge.engine.formats.responses import hand_over, may_hand_over
-from adjudge.engine.formats.usual_names import PROMPT, SYSTEM, TASK, TEXT, is_usual
+from adjudge.engine.formats.usual_names import PROMPT, SYSTEM, TASK, TEXT, is_usual, names_system, spelt
 from adjudge.scoring.contract.case import Task
 
 __all__ = [
     "JOINED",
+    "LONG",
+    "PEEKED",
     "SAMPLE",
     "Columns",
     "Prompts",
@@ -24,9 +27,14 @@ __all__ = [
     "question_in",
     "renamed",
     "report_in",
+    "row_of",
+    "systems_in",
 ]
 
 K = TypeVar("K")
+
+LONG = 200  # characters: a text of so many is no name
+PEEKED = 20  # rows that say what the columns of a table are
 
 
 class Prompts(Container[str]):
@@ -88,11 +96,41 @@ class Columns(Generic[K]):
         cited = {self._columns["citations"]: citations} if citations and self._hands else {}
         return msgspec.json.encode({self._columns["text"]: text} | cited)
 
+    def reports(self, records: Iterator[Record]) -> Iterator[Record]:
+        """The rows of the file, each with one report: of a table with a column for each system, one for each cell."""
+        first = list(itertools.islice(records, PEEKED))
+        rows = [_readable(record) for record in first]
+        taken = systems_in(rows)
+        named = self._file.fields or any(one.task for one in first) or any(map(self._has_text, rows))
+        if named or not taken:
+            yield from itertools.chain(first, records)
+            return
+        others = [name for name in dict.fromkeys(itertools.chain(*rows)) if names_system(name)]
+        left = ", ".join(repr(name) for name in others[:_NAMED] if name not in taken)
+        said = f"report of one system each{f', and left out {left}' if left else ''}"
+        self._file.guessed[said] = ", ".join(taken)
+        for record in itertools.chain(first, records):
+            row = _readable(record)
+            cells = [(name, row[name]) for name in taken if name in row]
+            if not cells:  # it cannot be read, or is of another form
+                yield record
+                continue
+            beside = {name: raw for name, raw in row.items() if not names_system(name)}
+            for system, raw in cells:
+                if raw not in _NOTHING:
+                    body = msgspec.json.encode(beside | {self._columns["text"]: raw})
+                    yield msgspec.structs.replace(record, raw=body, offset=None, system=system)
+
+    def _has_text(self, row: Raws) -> bool:
+        return "text" not in self._columns or self._columns["text"] in row
+
     def row(self, record: Record) -> tuple[str, K]:
         """The system that the file is named after or says, and the row. Raises ValueError and MsgspecError."""
         record.raw.decode()  # the decoder does not validate raw JSON within a row
         handed = self._hands and may_hand_over(record.raw)
-        if record.line and not (self._file.fields or record.is_text or record.task or handed):
+        if record.line and not (
+            self._file.fields or record.is_text or record.task or record.system or handed
+        ):
             try:
                 return self._file.stem, self._decoder.decode(record.raw)
             except msgspec.ValidationError:
@@ -104,7 +142,9 @@ class Columns(Generic[K]):
 
     def _renamed(self, row: Raws, record: Record) -> str:
         """Put the fields of `row` under the layout's names; the system."""
-        given = self._given(row)
+        given = self._given(row) or record.system
+        for name in [*row]:
+            row[spelt(name, row)] = row.pop(name)
         unnamed = [name for name in (self._columns.get("system", ""), *SYSTEM) if row.get(name) in _NOTHING]
         if record.is_text:
             _typed(row, self._columns)
@@ -117,6 +157,8 @@ class Columns(Generic[K]):
         if "task_id" in self._required:
             self._find_task(row, record)
         system = given or (self._file.stem if record.line else self._path[1])
+        if record.system and "system" in self._columns:
+            row[self._columns["system"]] = _raw(record.system)
         if "system" in self._required and self._columns["system"] not in row:
             models = [name for name in SYSTEM if _is_text(row.get(name))]
             if len(models) == 1:
@@ -234,6 +276,38 @@ def question_in(row: Raws) -> tuple[str, str]:
     return task, msgspec.json.decode(row[asked], type=str) if asked else ""
 
 
+def systems_in(rows: Iterable[Raws]) -> tuple[str, ...]:
+    """The columns of a table with a column for each system (`question | gpt-5 | o3`) that hold the systems' reports.
+
+    They have long texts and none of the usual names, beside a question or a task. None where a column has the usual
+    name of a report or a system.
+    """
+    names: dict[str, bool] = {}
+    asks = False
+    for row in rows:
+        if report_in(row) or any(name in row for name in SYSTEM):
+            return ()
+        asks = asks or any(question_in(row))
+        for name, raw in row.items():
+            is_long = names_system(name) and len(raw) > LONG and _is_text(raw) and _is_sentence(raw)
+            names[name] = is_long or names.get(name, False)
+    return tuple(name for name, is_long in names.items() if is_long) if asks else ()
+
+
+def row_of(record: Record) -> Raws:
+    """The row of `record` under the usual names, where its columns have these. Raises MsgspecError and ValueError."""
+    record.raw.decode()  # the decoder does not validate raw JSON within a row
+    row: Raws = msgspec.json.decode(record.raw, type=Raws)
+    return {spelt(name, row): raw for name, raw in row.items()}
+
+
+def _readable(record: Record) -> Raws:
+    """The row of `record`; empty for one that cannot be read."""
+    with suppress(*UNREADABLE):
+        return row_of(record)
+    return {}
+
+
 def _is_sentence(raw: msgspec.Raw) -> bool:
     return " " in (text := msgspec.json.decode(raw, type=str).strip()) or not text.isascii()
 
@@ -243,7 +317,7 @@ def renamed(record: Record, others: Mapping[str, Sequence[str]], taken: dict[str
 
     Raises ValueError for a field that no column can be, and for an `id` that is too long for a number.
     """
-    row: Raws = msgspec.json.decode(record.raw, type=Raws)
+    row = row_of(record)
     if record.is_text:
         _typed(row, {})
     for field, names in others.items():

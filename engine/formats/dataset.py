@@ -321,7 +321,7 @@ def located(
         why = "not a ZIP archive" if file.suffix == ".zip" else "unknown kind of file"
         rejected.append(Rejected(str(file), 0, f"{why}; use one of {KINDS}"))
         return
-    for record in records(file, rejected, tasks):
+    for record in columns.reports(records(file, rejected, tasks)):
         try:
             found = made(record)
         except UNREADABLE as error:

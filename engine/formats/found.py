@@ -19,10 +19,14 @@ import yaml
 from adjudge.engine.errors import UsageError
 from adjudge.engine.formats.columns import (
     JOINED,
+    LONG,
+    PEEKED,
     SAMPLE,
     place_of,
     question_in,
     report_in,
+    row_of,
+    systems_in,
 )
 from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks, quietly
 from adjudge.engine.formats.input_files import (
@@ -38,7 +42,7 @@ from adjudge.engine.formats.input_files import (
 )
 from adjudge.engine.formats.own import language_of
 from adjudge.engine.formats.recorded import ROWS
-from adjudge.engine.formats.records import UNREADABLE, Raws, Record, records
+from adjudge.engine.formats.records import UNREADABLE, Raws, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.report_documents import read_report
 from adjudge.engine.formats.usual_names import TASKS_COLUMNS, is_usual
@@ -56,7 +60,6 @@ _ASKING = re.compile(r"(?i)(?:tasks?|quer(?:y|ies)|questions?|prompts?)\b")
 _SEARCHED = TABLES | DOCUMENTS | SAVE_AS.keys() | {".zip"}
 _NOT_SEARCHED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _NOT_IN = ("run.json", ROWS, "pyvenv.cfg")  # what a folder of something else holds: a run, or half an import
-_LONG = 200  # characters: a text of so many is no name
 _NAMED = 40  # characters of a column's name in a message
 _YAML_BYTES = 2_000_000
 _FIELDS_CHARS = 20_000  # above a report
@@ -138,7 +141,7 @@ def _within(folder: Path) -> list[Path]:
 
 def _beside(folder: Path, place: Path) -> Iterator[str]:
     """The entries of the reports in `folder` beside the data set at `place`, of those in it where there are none."""
-    files = [file for path in _files(folder, []) if _kind(file := InputFile(path)) == "reports"]
+    files = [file for path in _files(folder, []) if _kind(file := InputFile(path)) in _REPORTS]
     outside = [file for file in files if place not in Path(str(file)).parents]
     yield from _entries(folder, outside or files)
 
@@ -154,8 +157,12 @@ def _own(folder: Path) -> FoundFolder:
     pages: list[Path] = []
     files = [InputFile(path) for path in _files(folder, pages)]
     kinds = {str(file): _kind(file) for file in files}
+    if (
+        "reports" in kinds.values()
+    ):  # beside reports of the usual form, questions with long texts are no others
+        kinds |= {str(file): _kind(file, wide=False) for file in files if kinds[str(file)] == "systems"}
     tasks = [file for file in files if kinds[str(file)] == "tasks"]
-    reports = [file for file in files if kinds[str(file)] == "reports"]
+    reports = [file for file in files if kinds[str(file)] in _REPORTS]
     strays = _strays(folder, reports)
     reports = [file for file in reports if file not in strays]
     questions = set() if tasks else _asking(reports)
@@ -283,49 +290,52 @@ def _files(folder: Path, pages: list[Path]) -> Iterator[Path]:
                 yield path
 
 
-def _kind(file: InputFile) -> str:
-    """`tasks`, `reports`, `criteria`, or "" for a file that is none of these."""
+_REPORTS = ("reports", "systems")
+
+
+def _kind(file: InputFile, *, wide: bool = True) -> str:
+    """`tasks`, `reports`, `criteria`, or "" for a file that is none of these.
+
+    Unless not `wide`, a table with a column for each system is of kind `systems`.
+    """
     if file.suffix in SAVE_AS:
         return ""
     if file.suffix in DOCUMENTS or file.suffix == ".zip":
         return "" if _ABOUT.fullmatch(file.stem) else "reports"
-    record = _first_record(file)
-    row = {} if record is None else _row(record)
+    rows = _first_rows(file, PEEKED)
+    line, row = rows[0] if rows else (0, {})
     if any(name.lower() == "criterion" for name in row):
         return "" if file.suffix == ".parquet" or file.is_packed else "criteria"
     text, (task, question) = report_in(row), question_in(row)
     asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
     is_gold = "gold" in row or (text in ("answer", "final_answer") and _ASKING.match(file.stem))
+    has_id = any(name in row for name in ("id", *TASKS_COLUMNS["id"]))
+    systems = systems_in(each for _, each in rows) if wide and "gold" not in row else ()
+    if len(systems) > has_id:  # a question with an id and one long text may be a task
+        return "systems"
     if asks and (not text or is_gold):
         # One object is no list of tasks, and without ids nothing says which report is for which.
-        has_id = any(name in row for name in ("id", *TASKS_COLUMNS["id"]))
-        return "tasks" if record is not None and record.line and has_id else ""
+        return "tasks" if line and has_id else ""
     return "reports" if text or (not task and _is_texts_by_task(row)) else ""
 
 
 def _first(file: InputFile) -> Raws:
     """The first row of a table; empty if there is none that can be read."""
-    record = _first_record(file)
-    return {} if record is None else _row(record)
+    rows = _first_rows(file, 1)
+    return rows[0][1] if rows else {}
 
 
-def _first_record(file: InputFile) -> Record | None:
-    """The first row of a table, if it can be read."""
+def _first_rows(file: InputFile, count: int) -> list[tuple[int, Raws]]:
+    """The first rows of a table with their lines, as far as they can be read."""
+    found: list[tuple[int, Raws]] = []
     with suppress(*UNREADABLE, FormatError, OSError):
-        for record in records(file, []):
-            _row(record)
-            return record
-    return None
-
-
-def _row(record: Record) -> Raws:
-    found: Raws = msgspec.json.decode(record.raw, type=Raws)
+        found.extend((record.line, row_of(record)) for record in islice(records(file, []), count))
     return found
 
 
 def _is_texts_by_task(row: Raws) -> bool:
     """Whether a JSON object has a report under the name of each task."""
-    return bool(row) and all(bytes(raw)[:1] == b'"' and len(raw) > _LONG for raw in row.values())
+    return bool(row) and all(bytes(raw)[:1] == b'"' and len(raw) > LONG for raw in row.values())
 
 
 def _yaml_criteria(folder: Path) -> Iterator[InputFile]:
@@ -438,7 +448,7 @@ def _asked_in(file: InputFile) -> Iterator[tuple[str, str]]:
     known = first.keys() if _is_texts_by_task(first) and not report_in(first) else ()
     for record in records(file, rejected, known):
         with suppress(*UNREADABLE):
-            task, question = question_in(_row(record))
+            task, question = question_in(row_of(record))
             if record.task or task or question:
                 yield record.task or task, question
             elif not record.line:

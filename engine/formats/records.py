@@ -41,7 +41,8 @@ class Record(msgspec.Struct, frozen=True):
     """A row as JSON; `line` counts from 1, and is 0 for all of a file.
 
     `offset` is where the line starts, in bytes, in a file from which it can be read again. `is_text` is whether every
-    value is text, as in CSV. `task` is the key that the row was found under.
+    value is text, as in CSV. `task` is the key that the row was found under, `system` the heading of the column that
+    its report was in.
     """
 
     line: int
@@ -49,6 +50,7 @@ class Record(msgspec.Struct, frozen=True):
     offset: int | None = None
     is_text: bool = False
     task: str = ""
+    system: str = ""
 
 
 def records(file: InputFile, rejected: list[Rejected], known: Container[str] = ()) -> Iterator[Record]:
