@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from datetime import datetime, time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from lxml import etree
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_UNPACKED_BYTES = 500_000_000
 MAX_CELLS = 200_000
+
+T = TypeVar("T")
 
 Office = Literal["word", "powerpoint", "excel"]
 
@@ -87,18 +89,35 @@ def read_office(body: bytes, kind: Office) -> Extraction:
         "powerpoint": _powerpoint,
         "excel": _excel,
     }
+    found = _opened(body, readers[kind])
+    if not found.text.strip():
+        raise Unreadable("has no text")
+    return found
+
+
+def read_sheet(body: bytes) -> list[tuple[int, list[str]]]:
+    """The rows of the Excel file `body` that are not empty, by their numbers from 1.
+
+    Raises Unreadable, of which MissingLibrary, also for rows in several sheets.
+    """
+    filled = [(title, rows) for title, rows in _opened(body, lambda it: [*_sheets(_book(it))]) if rows]
+    if len(filled) > 1:
+        names = ", ".join(title for title, _ in filled)
+        raise Unreadable(f"has rows in several sheets ({names}); save the sheet that is meant as .csv")
+    return filled[0][1] if filled else []
+
+
+def _opened(body: bytes, read: Callable[[bytes], T]) -> T:
+    """What `read` makes of `body`. Raises Unreadable, of which MissingLibrary."""
     try:
         check_size(body)
-        found = readers[kind](body)
+        return read(body)
     except ImportError as error:
         raise MissingLibrary(f"needs {error.name}; install it with: pip install 'adjudge[files]'") from error
     except Unreadable:
         raise
     except BROKEN as error:
         raise Unreadable(f"cannot be opened: {error}") from error
-    if not found.text.strip():
-        raise Unreadable("has no text")
-    return found
 
 
 def _extraction(properties: Any, lines: Iterator[str]) -> Extraction:
@@ -212,14 +231,18 @@ def _chart(chart: Any) -> Iterator[str]:
 
 
 def _excel(body: bytes) -> Extraction:
+    book = _book(body)
+    return _extraction(book.properties, _lines(book))
+
+
+def _book(body: bytes) -> Any:
     import openpyxl  # optional
 
     load = partial(openpyxl.load_workbook, read_only=True, data_only=True)
     try:
-        book = load(io.BytesIO(body))
+        return load(io.BytesIO(body))
     except (TypeError, ValueError):  # styles that Excel takes and openpyxl does not, such as an empty fill
-        book = load(_with_bare_styles(body))
-    return _extraction(book.properties, _sheets(book))
+        return load(_with_bare_styles(body))
 
 
 _STYLES = "xl/styles.xml"
@@ -248,19 +271,27 @@ def _bare(styles: bytes) -> bytes:
     return bytes(etree.tostring(sheet))
 
 
-def _sheets(book: Any) -> Iterator[str]:
-    """Sheet by sheet that is shown, one line per row; of a formula, its last value."""
-    cells = 0
+def _lines(book: Any) -> Iterator[str]:
+    """Sheet by sheet, one line per row."""
+    for title, rows in _sheets(book):
+        yield f"Sheet {title}"
+        yield from (" | ".join(cells) for _, cells in rows)
+
+
+def _sheets(book: Any) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
+    """The sheets that are shown, each with its rows that are not empty, by number; of a formula, its last value."""
+    seen = 0
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
             continue
-        yield f"Sheet {sheet.title}"
-        for row in sheet.iter_rows():
-            cells += len(row)
-            if cells > MAX_CELLS:
+        rows = []
+        for number, row in enumerate(sheet.iter_rows(), 1):
+            seen += len(row)
+            if seen > MAX_CELLS:
                 raise Unreadable(f"more than {MAX_CELLS:,} cells")
             if any(cell.value is not None for cell in row):
-                yield " | ".join(map(_cell, row))
+                rows.append((number, [*map(_cell, row)]))
+        yield sheet.title, rows
 
 
 def _cell(cell: Any) -> str:

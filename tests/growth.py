@@ -13,7 +13,7 @@ from typing import get_type_hints
 from adjudge.engine.config.reward import Length, ReportRules
 from adjudge.engine.rewards import flags, report, templates
 from adjudge.engine.viewer.data import marked_text, passages
-from adjudge.fetchers import extract, urls
+from adjudge.fetchers import extract, separated, urls
 from adjudge.fetchers.urls import (
     MalformedURL,
     normalise_url,
@@ -232,6 +232,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "fetchers.extract.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
     "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}") or extract.excess(text),
+    "fetchers.separated.separator_of": separated.separator_of,
     "fetchers.urls.normalise_url": partial(_url, normalise_url),
     "fetchers.urls.page_key": partial(_url, page_key),
     "fetchers.urls.page_parts": partial(_url, page_parts),
@@ -294,7 +295,20 @@ MODULES: tuple[ModuleType, ...] = (
     ),
     *(published_fact, published_criteria, published_race, published, published_replies, uncited),
     *(links, drb2, rigorous, citing, sandbox, published_facts, rules),
-    *(lexical, chat, loops, schema, extract, urls, flags, report, templates, passages, marked_text),
+    *(
+        lexical,
+        chat,
+        loops,
+        schema,
+        extract,
+        separated,
+        urls,
+        flags,
+        report,
+        templates,
+        passages,
+        marked_text,
+    ),
 )
 _UNTRUSTED = frozenset(["text", "raw", "body", "page", "url", "spoken", "content"])
 

@@ -4,7 +4,7 @@
 # those on one floor do not know each other. docs/architecture.md says what each is.
 FLOORS = {
     "engine": (
-        ("errors",),
+        ("errors", "file_kinds"),
         ("config", "formats"),
         ("store",),
         ("runs", "telemetry"),

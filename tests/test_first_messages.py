@@ -236,6 +236,8 @@ def test_tables_with_semicolons_and_byte_order_marks_are_read(tmp_path, capsys, 
         ),
         ("reports", "reports: cannot be read: Is a directory; `adjudge init "),
         ("tasks.jsonl", "tasks.jsonl: a .jsonl file is not a configuration; `adjudge init "),
+        ("reports.XLSX", "reports.XLSX: a .xlsx file is not a configuration; `adjudge init "),
+        ("notes.odt", "notes.odt: a .odt file is not a configuration; `adjudge init "),
         ("", "cannot be read: Is a directory; give "),
         ("old", "this is a run, which `adjudge leaderboard "),
     ],
@@ -244,6 +246,8 @@ def test_other_places_than_a_configuration_are_answered(tmp_path, capsys, given,
     config(tmp_path)
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "run.json").write_text("{}")
+    for name in ("reports.XLSX", "notes.odt"):
+        (tmp_path / name).write_bytes(b"PK")
     code, _, error = run(capsys, "evaluate", tmp_path / given)
     assert code == 2 and said in one_line(error)
 

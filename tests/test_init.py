@@ -372,9 +372,10 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
             "a.csv has the columns 'id', 'prompt', 'Antwort': call the one of reports `text`",
         ),
         (
-            {"notes/a.xlsx": "PK", "a.odt": "PK"},
+            {"notes/a.xls": "PK", "a.odt": "PK"},
             "no report was found; .odt files are not read; save a.odt as .docx",
         ),
+        ({"a.xlsx": "PK"}, "a.xlsx holds no row that can be read: cannot be opened: File is not a zip file"),
         ({"a.csv": ""}, "a.csv holds no row that can be read: cannot be read as CSV: Empty CSV file"),
         (
             {"a.csv": "question,answer\nWhy?,Red.\nWhy?\n"},

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -47,6 +48,19 @@ def parquet(rows: list[Row]) -> bytes:
     return file.getvalue()
 
 
+def excel(*sheets: list[Row]) -> bytes:
+    book = openpyxl.Workbook()
+    for at, rows in enumerate(sheets):
+        sheet = book.active if not at else book.create_sheet()
+        sheet.append(list(rows[0]))
+        for row in rows:
+            sheet.append(list(row.values()))
+    book.create_sheet("Sheet3")
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
 def zipped(files: dict[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -65,6 +79,7 @@ TABLES: dict[str, Callable[[list[Row]], bytes]] = {
     "semicolons.csv": lambda rows: csv_of(rows, ";"),
     "r.tsv": lambda rows: csv_of(rows, "\t"),
     "r.parquet": parquet,
+    "r.xlsx": excel,
     "r.jsonl.gz": lambda rows: gzip.compress(json_lines(rows)),
     "r.csv.gz": lambda rows: gzip.compress(csv_of(rows)),
     "r.zip": lambda rows: zipped({"out/r.jsonl": json_lines(rows), "__MACOSX/out/._r.jsonl": b"\0"}),
@@ -135,6 +150,27 @@ def test_column_for_each_system_is_a_report_of_each(
     assert not dataset.rejected and found(dataset) == OF_WIDE
     (said,) = [record.getMessage() for record in caplog.records]
     assert "'GPT 5, o3' as the report of one system each, and left out 'Score'" in said
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"PK", "cannot be opened: File is not a zip file"),
+        (
+            excel(ROWS, ROWS),
+            "has rows in several sheets (Sheet, Sheet1); save the sheet that is meant as .csv",
+        ),
+        (excel([ROWS[0] | {"text": "x" * 32_767}]), "a cell of 32,767 characters, where Excel cuts texts"),
+    ],
+    ids=["no archive", "several sheets", "a text that is cut"],
+)
+def test_excel_file_that_cannot_be_read_says_why(body: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "r.xlsx").write_bytes(body)
+    (tmp_path / "r.csv").write_bytes(csv_of(ROWS))
+    dataset = read(tmp_path, "r.*")
+    assert found(dataset) == EVERY
+    (rejected,) = dataset.rejected
+    assert said in rejected.why
 
 
 @pytest.mark.parametrize("layout", ["adjudge", "deepresearch-bench"])

@@ -10,6 +10,7 @@ from yaml.constructor import ConstructorError
 from yaml.error import MarkedYAMLError
 
 from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.file_kinds import DOCUMENTS, SAVE_AS, TABLES
 
 __all__ = ["load_yaml"]
 
@@ -141,17 +142,16 @@ def _instead(file: Path, error: OSError) -> str:
     return ""
 
 
-_NO_SETTINGS = frozenset(
-    {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".md", ".html", ".pdf", ".docx", ".zip"}
-)
+_NO_SETTINGS = (TABLES | DOCUMENTS | SAVE_AS.keys() | {".zip"}) - {".json", ".txt"}
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
     """The mapping in `file`. Raises ConfigError for a file that is unreadable or not a mapping."""
-    if file.suffix.lower() in _NO_SETTINGS and file.is_file():
+    kind = file.suffix.lower()
+    if kind in _NO_SETTINGS and file.is_file():
         raise ConfigError(
-            f"{file}: a {file.suffix} file is not a configuration; `adjudge init {file.parent}` writes one for the "
-            "reports in that folder"
+            f"{file}: a {kind} file is not a configuration; `adjudge init {file.parent}` writes one for the reports in "
+            "that folder"
         )
     try:
         raw = _read(file.read_text(encoding="utf-8"))

@@ -16,10 +16,11 @@ from typing import Annotated, Literal, Protocol, TypeVar
 import msgspec
 
 from adjudge.engine.errors import nearest, unloadable
+from adjudge.engine.file_kinds import DOCUMENTS, KINDS, TABLES
 from adjudge.engine.formats.columns import Columns, Prompts, renamed
 from adjudge.engine.formats.documents import MissingReader
 from adjudge.engine.formats.hub import SCHEME, HubData, from_hub
-from adjudge.engine.formats.input_files import DOCUMENTS, KINDS, TABLES, Given, InputFile, by_number, matched
+from adjudge.engine.formats.input_files import Given, InputFile, by_number, matched
 from adjudge.engine.formats.records import UNREADABLE, Record, records
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.report_documents import read_report

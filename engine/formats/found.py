@@ -17,6 +17,7 @@ import msgspec
 import yaml
 
 from adjudge.engine.errors import UsageError
+from adjudge.engine.file_kinds import DOCUMENTS, SAVE_AS, TABLES
 from adjudge.engine.formats.columns import (
     JOINED,
     LONG,
@@ -30,10 +31,7 @@ from adjudge.engine.formats.columns import (
 )
 from adjudge.engine.formats.dataset import Dataset, layouts, load_dataset, load_tasks, quietly
 from adjudge.engine.formats.input_files import (
-    DOCUMENTS,
     MAX_FILES,
-    SAVE_AS,
-    TABLES,
     UNSEEN,
     Given,
     InputFile,
@@ -305,7 +303,7 @@ def _kind(file: InputFile, *, wide: bool = True) -> str:
     rows = _first_rows(file, PEEKED)
     line, row = rows[0] if rows else (0, {})
     if any(name.lower() == "criterion" for name in row):
-        return "" if file.suffix == ".parquet" or file.is_packed else "criteria"
+        return "" if file.suffix in (".parquet", ".xlsx") or file.is_packed else "criteria"
     text, (task, question) = report_in(row), question_in(row)
     asks = question or any(name in row for name in ("gold", *TASKS_COLUMNS["prompt"]))
     is_gold = "gold" in row or (text in ("answer", "final_answer") and _ASKING.match(file.stem))

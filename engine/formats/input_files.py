@@ -15,24 +15,15 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from adjudge.engine.file_kinds import DOCUMENTS, KINDS, TABLES
 from adjudge.engine.formats.rejected import FormatError
 
 MAX_FILE_BYTES = 50_000_000
 MAX_UNPACKED_BYTES = 500_000_000
 MAX_FILES = 200_000
 
-LINES = frozenset({".jsonl", ".ndjson"})
-TABLES = LINES | {".json", ".csv", ".tsv", ".parquet"}
-DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".pdf", ".docx"})
-KINDS = ", ".join([*sorted(TABLES), *sorted(DOCUMENTS), "or a .zip of these"])
-"""The kinds of files that may hold reports, in words."""
-
 UNSEEN = (".", "~$")
 """What the names of hidden files begin with, and those of files that Word keeps beside an open one."""
-SAVE_AS = dict.fromkeys((".doc", ".odt", ".rtf", ".pages"), ".docx") | dict.fromkeys(
-    (".xls", ".xlsx", ".ods", ".numbers"), ".csv"
-)
-"""Kinds of files that people keep reports in and that are not read, each with the kind to save them as."""
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|~\$|__MACOSX/)")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from adjudge.engine.file_kinds import TABLES
 from adjudge.engine.formats.dataset import (
     UNREADABLE,
     Dataset,
@@ -23,7 +24,6 @@ from adjudge.engine.formats.dataset import (
     located,
     rows,
 )
-from adjudge.engine.formats.input_files import TABLES
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.formats.rubric_rows import as_criteria
 from adjudge.engine.formats.usual_names import TASKS_COLUMNS
@@ -61,7 +61,7 @@ def read(tasks: Path, files: list[InputFile]) -> Dataset:
     if tasks.suffix.lower() not in (*TABLES, ".gz", ""):
         raise FormatError(
             f"tasks: {tasks}: {tasks.suffix} files cannot hold tasks; write JSON Lines (.jsonl: "
-            '{"id": "1", "prompt": "..."} on a line of its own for each task), or .json, .csv, .tsv or .parquet'
+            '{"id": "1", "prompt": "..."} on a line of its own for each task), or .json, .csv, .tsv, .xlsx or .parquet'
         )
     rejected: list[Rejected] = []
     known: dict[str, Task] = {}

@@ -1,4 +1,4 @@
-"""The rows of a file in any form: JSON Lines, a JSON array or object, CSV, TSV and Parquet, packed by gzip or not.
+"""The rows of a file in any form, packed by gzip or not: JSON Lines, a JSON array or object, CSV, TSV, Excel, Parquet.
 
 A row is a JSON object with its place. In a JSON object every key may also be a task, with its report or the fields of
 its report as the value.
@@ -19,6 +19,8 @@ from adjudge.engine.formats.input_files import InputFile
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.formats.usual_names import spelt
 from adjudge.fetchers.extract import decode
+from adjudge.fetchers.office import MissingLibrary, read_sheet
+from adjudge.fetchers.separated import separator_of
 from adjudge.judges.plural import plural
 
 __all__ = ["UNREADABLE", "Raws", "Record", "records"]
@@ -32,6 +34,7 @@ Raws = dict[str, msgspec.Raw]
 _OBJECT = msgspec.json.Decoder(Raws)
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _MAX_COLUMNS = 1_000
+_CELL_CHARS = 32_767  # in a cell of Excel
 _QUOTED = re.compile(
     rb'(?:^|(?<=[,;\t\n]))"(?:[^"]++|"")*+("|\Z)'
 )  # a cell; without its end where that is missing
@@ -60,6 +63,8 @@ def records(file: InputFile, rejected: list[Rejected], known: Container[str] = (
             yield from _of_parquet(file)
         elif file.suffix in (".csv", ".tsv"):
             yield from _of_csv(file)
+        elif file.suffix == ".xlsx":
+            yield from _of_excel(file, rejected)
         elif file.suffix == ".json":
             yield from _of_json(file, known)
         elif file.is_packed:
@@ -69,6 +74,8 @@ def records(file: InputFile, rejected: list[Rejected], known: Container[str] = (
                 yield from _of_lines(lines, seekable=True)
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+    except MissingLibrary as error:
+        raise FormatError(f"{file}: {error}") from error
     except UNREADABLE as error:
         rejected.append(Rejected(str(file), 0, str(error)[:300]))
 
@@ -122,12 +129,10 @@ def _is_object(line: bytes) -> bool:
 
 def _of_csv(file: InputFile) -> Iterator[Record]:
     """The rows behind the first, which names the columns; empty cells of other columns than texts say nothing."""
-    body = decode(file.read(), "").encode()
+    text = decode(file.read(), "")
+    body = text.encode()
     if any(not found[1] for found in _QUOTED.finditer(body)):
         raise ValueError("cannot be read as CSV: a quotation mark is never closed; the file may be cut off")
-    head = body[: body.find(b"\n")] if b"\n" in body else body
-    separators = (b"\t",) if file.suffix == ".tsv" else (b",", b";", b"\t")
-    separator = max(separators, key=head.count).decode()
     bad: list[int] = []
 
     def skip(row: Any) -> str:
@@ -141,7 +146,7 @@ def _of_csv(file: InputFile) -> Iterator[Record]:
                 block_size=len(body) + 1, autogenerate_column_names=True, use_threads=False
             ),
             parse_options=pyarrow.csv.ParseOptions(
-                delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+                delimiter=separator_of(text, file.suffix), newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types={f"f{number}": pa.string() for number in range(_MAX_COLUMNS)}
@@ -157,13 +162,31 @@ def _of_csv(file: InputFile) -> Iterator[Record]:
         )
     if table.num_columns > _MAX_COLUMNS:
         raise ValueError(f"more than {_MAX_COLUMNS:,} columns")
-    headings = [str(column[0]).strip() for column in table.columns]
+    names = _names(file, [str(column[0]).strip() for column in table.columns])
+    for number, row in enumerate(zip(*(column.to_pylist()[1:] for column in table.columns), strict=True), 2):
+        cells = {name: cell for name, cell in zip(names, row, strict=True) if name}
+        yield Record(number, msgspec.json.encode(cells), is_text=True)
+
+
+def _names(file: InputFile, headings: list[str]) -> list[str]:
+    """The headings of a table, the usual names as they are spelt."""
     said = file.fields.values()
     names: list[str] = []
     for heading in headings:
         names.append(heading if heading in said else spelt(heading, {*headings, *said, *names}))
-    for number, row in enumerate(zip(*(column.to_pylist()[1:] for column in table.columns), strict=True), 2):
-        cells = {name: cell for name, cell in zip(names, row, strict=True) if name}
+    return names
+
+
+def _of_excel(file: InputFile, rejected: list[Rejected]) -> Iterator[Record]:
+    """The rows below the first that is not empty, which names the columns."""
+    rows = iter(read_sheet(file.read()))
+    names = _names(file, [cell.strip() for cell in next(rows, (0, []))[1]])
+    for number, row in rows:
+        if any(len(cell) >= _CELL_CHARS for cell in row):
+            why = f"has a cell of {_CELL_CHARS:,} characters, where Excel cuts texts; give the reports in another form"
+            rejected.append(Rejected(str(file), number, why))
+            continue
+        cells = {name: cell for name, cell in zip(names, row, strict=False) if name}
         yield Record(number, msgspec.json.encode(cells), is_text=True)
 
 

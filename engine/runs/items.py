@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from adjudge.engine.errors import UsageError
+from adjudge.fetchers.separated import separator_of
 from adjudge.scoring.contract.labels import GivesLabels, Labelled
 from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
@@ -193,7 +194,7 @@ def standing_labels(labels: Iterable[Label]) -> list[Label]:
 
 
 def _cells(text: str) -> list[Any]:
-    rows = csv.DictReader(io.StringIO(text, newline=""))
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator_of(text))
     return [{name: cell for name, cell in row.items() if name and cell} for row in rows]
 
 

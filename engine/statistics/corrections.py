@@ -9,6 +9,7 @@ A judge's means and differences, corrected by people's scores of a few tasks (pr
 """
 
 import csv
+import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +29,7 @@ from adjudge.engine.runs.people import Report, report_of
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, figure
+from adjudge.fetchers.separated import separator_of
 from adjudge.judges.plural import listed
 from adjudge.scoring.kernels.comparison.corrections import (
     LabelledItems,
@@ -100,13 +102,11 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
     """
     try:
         if file.suffix == ".csv":
-            with file.open(encoding="utf-8-sig", newline="") as lines:
-                separator = max(",;\t", key=lines.readline().count)
-                lines.seek(0)
-                table = csv.DictReader(lines, delimiter=separator)
-                rows: list[tuple[int, object]] = [
-                    (table.line_num, {k: v for k, v in row.items() if k}) for row in table
-                ]
+            text = file.read_text(encoding="utf-8-sig")
+            table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator_of(text))
+            rows: list[tuple[int, object]] = [
+                (table.line_num, {k: v for k, v in row.items() if k}) for row in table
+            ]
         else:
             text = file.read_text(encoding="utf-8-sig")
             rows = _flat(_decoded(text, file), file)

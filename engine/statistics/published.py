@@ -5,6 +5,7 @@ stand for ours.
 """
 
 import csv
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from adjudge.engine.config.metrics import Name, only
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.board import PublishedAgreement
 from adjudge.engine.runs.scores import figure
+from adjudge.fetchers.separated import separator_of
 from adjudge.scoring.kernels.agreement.correlations import correlations
 
 __all__ = ["Published", "agreement_with", "figures_for", "published_names", "read_published"]
@@ -79,8 +81,8 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
     """
     path = Path(file)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file_:
-            rows = list(csv.DictReader(file_))
+        lines = path.read_text(encoding="utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(lines, newline=""), delimiter=separator_of(lines)))
     except (OSError, UnicodeError, csv.Error) as error:
         raise UsageError(f"published: {path} cannot be read: {error}") from error
     columns = [name for name in (rows[0] if rows else {}) if name]

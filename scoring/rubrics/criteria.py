@@ -23,6 +23,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from adjudge.fetchers.separated import separator_of
 from adjudge.scoring.answers.parts import Measure
 from adjudge.scoring.contract.protocol import ExplainedCriterion
 from adjudge.scoring.contract.scorecard import MetricWords
@@ -168,9 +169,11 @@ class Criterion(
             raise ValueError("a criterion needs words")
         if self.points is None and not self.values:
             raise ValueError("a criterion needs `points` or `values`, or ends in them: Yes=2, No=0")
+        if not all(map(math.isfinite, (*self.values, self.points or 0.0))):
+            raise ValueError("`points` and `values` must be finite numbers, not NaN or infinity")
         if self.points is not None and self.values and self.points not in (self.best, self.worst):
             raise ValueError("`points` must be the highest or the lowest of `values`")
-        if len(self.options) < 2 or not all(map(math.isfinite, self.options)):
+        if len(self.options) < 2:
             raise ValueError("a criterion needs at least two different numbers of points to give")
         if max(map(abs, self.options)) > MAX_POINTS:
             raise ValueError(f"points lie between -{MAX_POINTS:g} and {MAX_POINTS:g}")
@@ -260,10 +263,12 @@ def _load(path: Path, modified: int, size: int) -> tuple[Criterion, ...]:
 
 def _of_table(text: str, suffix: str) -> Iterator[tuple[int, dict[str, object]]]:
     """The rows of a table that hold anything, by line; empty cells are left out."""
-    head = text.partition("\n")[0]
-    separator = "\t" if suffix == ".tsv" else max(",;\t", key=head.count)
     table = csv.DictReader(
-        io.StringIO(text, newline=""), delimiter=separator, restkey="", restval="", strict=True
+        io.StringIO(text, newline=""),
+        delimiter=separator_of(text, suffix),
+        restkey="",
+        restval="",
+        strict=True,
     )
     for cells in table:
         if any(cells.pop("", ())):
