@@ -1,4 +1,4 @@
-"""What could not be read of cited pages is said before the ranks, wherever ranks are shown."""
+"""What could not be read of cited pages is said where ranks are shown: below the first of them on the page."""
 
 import random
 
@@ -17,7 +17,7 @@ async def busy(to: Exchange) -> None:
     await to.reply(b"", "Retry-After: 3600", status="429 Too Many Requests")
 
 
-def test_unread_pages_are_named_before_the_ranks(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unread_pages_are_named_beside_the_ranks(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     with Server(routes={"/good": plain, "/busy": busy}) as server:
         allow = [server.address, f"localhost:{server.port}"]
         fetch = {"mode": "live", "allow": allow}
@@ -44,7 +44,8 @@ def test_unread_pages_are_named_before_the_ranks(tmp_path, capsys: pytest.Captur
     assert made.record.unread == expected
     assert made.board is not None and made.board.unread == expected
     page = (tmp_path / "run" / "leaderboard.html").read_text()
-    assert page.index("Pages that could not be read: 3 pages") < page.index('id="p0"')
+    first, end = page.index('id="p0t0"'), page.index('class="figures"')
+    assert first < page.index("Pages that could not be read: 3 pages") < end
     _, said, _ = run(capsys, "leaderboard", tmp_path / "run", "--markdown")
     assert said.index("Pages that could not be read") < said.index("wren")
     assert "run the same command again" in said and "page\\_gone" in said

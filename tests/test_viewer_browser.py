@@ -79,6 +79,25 @@ async def test_every_page_fits_both_window_sizes(browser: "Browser", viewer: Rea
             await picture(page, f"viewer-{name}-{width}")
 
 
+_CUT_OFF = """() => [...document.querySelectorAll(".scroll")]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.getAttribute("aria-label"))"""
+_APART = """() => [".pinned", "mark.window"].map((one) => document.querySelector(one).getBoundingClientRect())
+  .map((box) => [box.top, box.bottom])"""
+
+
+@everywhere(["systems", "system", "tasks", "task", "differences"])
+async def test_tables_are_whole_in_a_common_window(browser: "Browser", viewer: Reader, name: str) -> None:
+    async with visiting(browser, viewer.at(PAGES[name])) as page:
+        assert await page.evaluate(_CUT_OFF) == []
+
+
+async def test_statement_stays_above_its_passage(browser: "Browser", viewer: Reader) -> None:
+    async with visiting(browser, viewer.at(PAGES["evidence"])) as page:
+        await page.locator("mark.window").wait_for()
+        (top, bottom), (passage, end) = await page.evaluate(_APART)
+        assert 0 <= top < bottom < passage < end < 900
+
+
 @served
 async def test_question_page_shows_its_prompt(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, viewer.at(f"questions?{DELTA}")) as page:

@@ -26,8 +26,8 @@ async def board_page(run: OpenRun) -> str:
     return await asyncio.to_thread(lambda: leaderboard_page(run.leaderboard_with_people(), _Links()))
 
 
-_NOT_SHOWN = ("rank interval", "interval", "tier")
-_WHOLE = ("scored", "unscored")  # columns that say nothing where everything is scored
+_NOT_SHOWN = ("rank interval", "interval", "tier", "bounds", "scored")  # drawn, or the other side of a column
+_WHOLE = ("unscored",)  # columns that say nothing where everything is scored
 
 
 async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
