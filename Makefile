@@ -68,7 +68,7 @@ nightly: soak
 COVERED := $(shell grep -lE 'adjudge\.(scoring|judges)' tests/test_*.py | grep -vE 'cluster|vllm')
 
 coverage: .venv/dev.stamp
-	$(BIN)/pytest -n 2 --dist loadfile -m 'not vllm and not soak' --cov $(COVERED)
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not vllm and not soak' $(COVERED) --cov
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .

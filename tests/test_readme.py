@@ -209,6 +209,12 @@ def test_demo_installs_the_pip_that_pages_call() -> None:
     assert "pip>=" in (ROOT / "pyproject.toml").read_text()  # in that of `make test`
 
 
+def test_coverage_runs_every_file_that_it_names() -> None:
+    """A word behind --cov is its value, not a file of tests."""
+    recipe = (ROOT / "Makefile").read_text().partition("\ncoverage:")[2].partition("\n\n")[0]
+    assert recipe.endswith(" $(COVERED) --cov")
+
+
 def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake (demo|test[\w-]*|bench[\w-]*|peers|check)\b", README)) <= targets

@@ -62,6 +62,7 @@ LIMITED = """
 import resource, sys
 from adjudge.engine.commands.main import main
 limit = int(sys.argv.pop(1))
+sys.dont_write_bytecode = True  # Python would keep what the limit cut off as the compiled module
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 main()
 """
