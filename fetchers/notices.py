@@ -7,6 +7,7 @@ hardly anything else. Where a phrase is all there is, a figure tells a page from
 """
 
 import re
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 NoticeState = Literal["wall", "missing", "teaser", "empty", "failed"]
@@ -19,21 +20,28 @@ class Notice(NamedTuple):
     sign: str
 
 
-class _Kind(NamedTuple):
-    state: NoticeState
-    what: str
-    names: re.Pattern[str]
-    """What its title or heading may be, whole."""
-    sentences: re.Pattern[str]
-    """What stands in a sentence that says so."""
+class _Kind:
+    """A kind of notice. Its patterns are compiled at the first page that is short enough to be one."""
 
+    def __init__(self, state: NoticeState, what: str, names: str, *sentences: str) -> None:
+        self.state = state
+        self.what = what
+        self._names = names
+        self._sentences = sentences
 
-def _kind(state: NoticeState, what: str, names: str, *sentences: str) -> _Kind:
-    return _Kind(state, what, re.compile(names, re.I), re.compile("|".join(sentences), re.I))
+    @cached_property
+    def names(self) -> re.Pattern[str]:
+        """What its title or heading may be, whole."""
+        return re.compile(self._names, re.I)
+
+    @cached_property
+    def sentences(self) -> re.Pattern[str]:
+        """What stands in a sentence that says so."""
+        return re.compile("|".join(self._sentences), re.I)
 
 
 _PAGE = r"(?:page|url|article|document|file|content|video|link|address|story|item|post|topic|thread|site|resource)"
-_MISSING = _kind(
+_MISSING = _Kind(
     "missing",
     "the page says itself that it is not there",
     r"(?:(?:http )?(?:error|fehler|erreur|errore|ошибка|помилка|błąd|hata|fel|fejl|feil|virhe"
@@ -103,7 +111,7 @@ _MISSING = _kind(
     r"|網頁)",
     r"(?:ページ|記事).{0,14}(?:見つかりません|存在しません|ありません|削除)|페이지.{0,4}(?:찾을 수 없|존재하지 않)",
 )
-_CHECK = _kind(
+_CHECK = _Kind(
     "wall",
     "a bot check",
     r"client challenge|are you (?:a )?(?:human|robot)|robot or human|bitte warten"
@@ -176,7 +184,7 @@ _CHECK = _kind(
     r"ロボットでは(?:ない|ありません)|人間であること|通常と異なる(?:トラフィック|アクセス)"
     r"|로봇이 아닙|비정상적인 (?:접근|접속|활동)",
 )
-_LOGIN = _kind(
+_LOGIN = _Kind(
     "wall",
     "a login",
     r"(?:please )?(?:log|sign)[ -]?in(?: ?to .{0,40})?|(?:.{0,20}: )?sign-?in|login(?: required"
@@ -208,7 +216,7 @@ _COUNTED = (
     r"\d[\d.,]{0,9} (?:\w{1,20} )?(?:partner|partenaires|socios|parceiros|terze parti|third parties"
     r"|vendor|партн)"
 )
-_CONSENT = _kind(
+_CONSENT = _Kind(
     "wall",
     "a request for consent",
     r"bevor sie (?:fortfahren|weitergehen)|before you continue(?: to .{0,30})?"
@@ -234,7 +242,7 @@ _CONSENT = _kind(
     r"|wij gebruiken cookies"
     r"|geef dan toestemming",
 )
-_PAID = _kind(
+_PAID = _Kind(
     "teaser",
     "what it sells stands in its place",
     r"subscribe to (?:read|unlock|continue).{0,30}|subscribers? only|members? only"
@@ -255,7 +263,7 @@ _PAID = _kind(
     r"|aux) (?:nos )?abonnés"
     r"|(?:solo|exclusivo) para suscriptores|riservato agli abbonati|会员专享|有料会員限定|会員限定",
 )
-_SCRIPTS = _kind(
+_SCRIPTS = _Kind(
     "empty",
     "its text needs a browser",
     r"(?:please )?enable javascript|javascript (?:is )?(?:required|disabled|not available)|loading"
@@ -286,7 +294,7 @@ _SCRIPTS = _kind(
     r"|settings of your browser"
     r"|your browser's help",
 )
-_FAILING = _kind(
+_FAILING = _Kind(
     "failed",
     "an error of its server",
     r"(?:500|502|503|504|520|521|522|523|524)?[ :-]*(?:internal server error|bad gateway"

@@ -6,29 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.scoring.text.integrity import _SCREEN as SIGNS
 from adjudge.scoring.text.integrity import _SHAPES
-from adjudge.scoring.text.orders import (
-    _DISGUISE_SCREEN,
-    _DISGUISES,
-    _ENGLISH,
-    _ENGLISH_SCREEN,
-    _ROW_SCREEN,
-    _ROWS,
-)
+from adjudge.scoring.text.orders import _DISGUISES, _ENGLISH, _PARTS
 from adjudge.scoring.text.screen import Screen
 from adjudge.scoring.text.seen import _PIECES, _SCREEN
 
-PARTS = tuple(part for row in _ROWS for part in row)
 ALL = [
-    (screen, place, pattern)
-    for screen, patterns in (
-        (_ENGLISH_SCREEN, _ENGLISH),
-        (SIGNS, _SHAPES),
-        (_ROW_SCREEN, PARTS),
-        (_DISGUISE_SCREEN, _DISGUISES),
-    )
-    for place, pattern in enumerate(patterns)
+    (screen, place, screen[place])
+    for screen in (_ENGLISH, _SHAPES, _PARTS, _DISGUISES)
+    for place in range(len(screen))
 ]
 
 
@@ -68,4 +54,4 @@ def test_classes_are_pythons(pattern: str, text: str) -> None:
 
 def test_nothing_is_possible_in_what_matches_nothing() -> None:
     assert Screen([r"\bgive\b", r"mark\s+as"]).possible("The market grew by 12 % in 2024. \ud800") == []
-    assert _ENGLISH_SCREEN.possible("The market grew by 12 % in 2024, the report says.") == []
+    assert _ENGLISH.possible("The market grew by 12 % in 2024, the report says.") == []

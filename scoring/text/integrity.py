@@ -39,8 +39,7 @@ _MARKUP = (
     r"\[/?INST\]|<</?SYS>>|</?(?:system|assistant|judge|grader)>",
     r"\{\s{0,8}\"(?-i:analysis|verdict|points|items)\"\s{0,8}:",
 )
-_SHAPES = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_HIDING, *_MARKUP))
-_SCREEN = Screen([shape.pattern for shape in _SHAPES])
+_SHAPES = Screen((*_HIDING, *_MARKUP), re.IGNORECASE | re.MULTILINE)
 _FENCES = r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
 _BLOCK = r"(?<=\n\n)(?: {4}|\t)[^\n]*(?:\n(?: {4}|\t)[^\n]*)*"  # code by its indent, behind an empty line
 _EXAMPLE = re.compile(rf"{_FENCES}|{_BLOCK}")
@@ -93,7 +92,7 @@ def injections(text: str) -> list[str]:
     for order in islice(orders_in(text), MAX_FOUND):
         _add(order, found)
     text = compatible(text)
-    places = _SCREEN.possible(text)
+    places = _SHAPES.possible(text)
     shown = _EXAMPLE.sub(" ", text) if places and places[0] < len(_HIDING) else ""
     outside = _CODE.sub(" ", text) if places and places[-1] >= len(_HIDING) else ""
     for place in places:

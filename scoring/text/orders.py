@@ -278,14 +278,11 @@ _NEAR = re.compile(
     r"|respond with|you are)\b",
     re.IGNORECASE,
 )
-_ENGLISH = tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (*_COMMANDS, *_ADDRESSES))
-_ENGLISH_SCREEN = Screen([pattern.pattern for pattern in _ENGLISH])
-_ROWS = tuple(
-    tuple(re.compile(unicodedata.normalize("NFKC", one)) for one in row[at : at + 3])
-    for at in (0, 3)
-    for row in _OTHERS
+_ENGLISH = Screen((*_COMMANDS, *_ADDRESSES), re.IGNORECASE | re.MULTILINE)
+# One row after the other, three parts each.
+_PARTS = Screen(
+    [unicodedata.normalize("NFKC", one) for at in (0, 3) for row in _OTHERS for one in row[at : at + 3]]
 )
-_ROW_SCREEN = Screen([part.pattern for row in _ROWS for part in row])
 _SENTENCE = re.compile(r"[^.!?。！？؟।]{1,400}")
 _CODE = re.compile(r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 
@@ -300,7 +297,7 @@ def orders_in(text: str) -> Iterator[str]:
 
 
 def _english(text: str) -> Iterator[str]:
-    for place in _ENGLISH_SCREEN.possible(text):
+    for place in _ENGLISH.possible(text):
         for found in _ENGLISH[place].finditer(text):
             is_order = place >= len(_COMMANDS) or _ASKED.search(
                 text, max(found.start() - 20, 0), found.start()
@@ -318,8 +315,9 @@ def _is_of_others(text: str, found: re.Match[str]) -> bool:
 
 def _in_sentences(lowered: str) -> Iterator[str]:
     """Sentences of other languages in which all three parts of an order stand."""
-    parts = frozenset(_ROW_SCREEN.possible(lowered))
-    rows = [row for place, row in enumerate(_ROWS) if parts.issuperset(range(3 * place, 3 * place + 3))]
+    parts = frozenset(_PARTS.possible(lowered))
+    found = (range(first, first + 3) for first in range(0, len(_PARTS), 3))
+    rows = [[_PARTS[place] for place in row] for row in found if parts.issuperset(row)]
     if rows:
         for sentence in _SENTENCE.finditer(lowered):
             is_order = any(all(part.search(sentence.group()) for part in row) for row in rows)
@@ -373,9 +371,8 @@ _CODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}")
 
 # What a line in disguise has: letters that look like others, figures beside letters, single letters, a run of base 64,
 # hyphens in one word after another.
-_DISGUISES = tuple(
-    re.compile(pattern)
-    for pattern in (
+_DISGUISES = Screen(
+    (
         "[\u00c0-\u052f\u1e00-\u1fff]",
         r"[\d@$](?:(?<=[a-zA-Z].)|(?=[a-zA-Z]))",
         r"[ .\-_]\w[ .\-_]\w\b",
@@ -383,14 +380,13 @@ _DISGUISES = tuple(
         r"[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z]",
     )
 )
-_DISGUISE_SCREEN = Screen([shape.pattern for shape in _DISGUISES])
 _ADDRESS = re.compile(r"https?://[^\s)\]>\"]{1,2000}")
 
 
 def _undisguised(said: str, plain: str) -> str:
     """The lines of `plain` that are not as in `said`, or not without their disguise, addresses aside."""
     known = frozenset(said.splitlines())
-    shapes = [_DISGUISES[place] for place in _DISGUISE_SCREEN.possible(plain)]
+    shapes = [_DISGUISES[place] for place in _DISGUISES.possible(plain)]
     shown, disguised = [], []
     for line in plain.splitlines():
         bare = _ADDRESS.sub(" ", line) if "://" in line else line

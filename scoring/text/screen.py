@@ -27,10 +27,24 @@ _MEMORY = 64 << 20  # bytes: what RE2 may remember of texts that it has passed
 
 
 class Screen:
-    """`patterns` in Python's syntax, whatever the case of letters, with no class within a class."""
+    """`patterns` in Python's syntax, with `flags`, and with no class within a class.
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    The screen passes over the case of letters. Few texts match any: Python's own patterns are compiled when asked for.
+    """
+
+    def __init__(self, patterns: Sequence[str], flags: int = 0) -> None:
         self._patterns = patterns
+        self._flags = flags
+        self._compiled: dict[int, re.Pattern[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._patterns)
+
+    def __getitem__(self, place: int) -> re.Pattern[str]:
+        """The pattern at `place`, from 0."""
+        if place not in self._compiled:
+            self._compiled.setdefault(place, re.compile(self._patterns[place], self._flags))
+        return self._compiled[place]
 
     def possible(self, text: str) -> list[int]:
         """The places of the patterns that `text` may match, in order; no other one does."""
