@@ -58,6 +58,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     near = [folded[one] for one in difflib.get_close_matches(said, folded, n=_NEAREST)]
     within = [one for key, one in folded.items() if _words(key) < _words(said)]
     around = [one for key, one in folded.items() if set() < _words(said) < _words(key)]
+    near.sort(key=lambda one: one not in around)  # `task_id` before `mask` for `task`
     offered = list(dict.fromkeys([*within, *near] or around))[:_NEAREST]
     if not offered and len(every) > _LISTED:
         some = ", ".join(map(repr, every[:_NEAREST]))

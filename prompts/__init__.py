@@ -89,7 +89,9 @@ def _load(file: Path) -> Prompt:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise PromptError(f"{file}: cannot be read: {error.strerror}") from error
+        raise PromptError(
+            f"{file}: cannot be read: {error.strerror}; the question's prompt belongs there"
+        ) from error
     except UnicodeDecodeError as error:
         raise PromptError(f"{file}: cannot be read as UTF-8 text: {error}") from error
     name, language, _ = file.name.split(".")

@@ -382,7 +382,10 @@ def test_numbers_to_reach_on_the_command_line(runs: Path, capsys: pytest.Capture
         (["--min", "race.overall"], "METRIC=VALUE"),
         (["--min", "race.overall=nan"], "METRIC=VALUE"),
         (["--min", "race.overal=4"], "race.overall"),
-        (["--min", "race.overall=400"], "race.overall is at most 100 and can never reach 400"),
+        (
+            ["--min", "race.overall=400"],
+            "race.overall is at most 100 and can never reach 400; choose a value in the units",
+        ),
         (["--min", "race.overall=4", "--system", "god"], "good"),
         (["--min", "race.overall=4", "--max-drop", "2"], "--baseline"),
         ([], "--min METRIC=VALUE"),

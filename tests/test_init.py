@@ -416,6 +416,11 @@ def test_files_that_are_not_read_are_named_unless_hidden(tmp_path: Path) -> None
     assert [task.id for task in found.made] == ["kite"]
 
 
+def test_one_file_is_named_not_a_pattern_of_its_name(tmp_path: Path) -> None:
+    put(tmp_path, {"answers.csv": f'question,answer,model\n{KITE},"{TEXT}",wren\n'})
+    assert found_in(tmp_path).reports == ("answers.csv",)
+
+
 def test_criteria_in_a_table_are_used(tmp_path: Path, capsys) -> None:
     put(tmp_path, {"wren/kite.md": TEXT, "criteria.csv": "Criterion;Points\nThe kite is red.;2\n"})
     assert "rubrics" in start(str(tmp_path)).protocols

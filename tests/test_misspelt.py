@@ -87,4 +87,5 @@ def test_nearest_is_found_whatever_the_length():
     many = nearest("x", [f"name{n}" for n in range(30)])
     assert many == "there are 30 others, none like it: 'name0', 'name1', 'name2' and so on"
     assert nearest("x", []) == "leave it out"
+    assert nearest("task", ["mask", "task_id", "text"]).startswith("use 'task_id' or 'mask'")
     assert "use" in nearest("a" * 1_000_000, ["a" * 1_000_000, "b"])

@@ -117,7 +117,7 @@ def test_language_without_prompts_falls_back_to_english() -> None:
 
 
 def test_missing_prompt_is_an_error() -> None:
-    with pytest.raises(PromptError, match="nonesuch"):
+    with pytest.raises(PromptError, match=r"nonesuch\.en\.md: .*; the question's prompt belongs there"):
         PromptBook().get("nonesuch", "en")
 
 

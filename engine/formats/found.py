@@ -360,7 +360,8 @@ def _entries(folder: Path, files: list[InputFile]) -> Iterator[str]:
             yield top
         else:
             loose += [one for one in chosen if one == place or place in one.parents]
-    for name in dict.fromkeys(one.name for one in loose if is_usual(one.stem)):
+    usual = Counter(one.name for one in loose if is_usual(one.stem))
+    for name in [name for name, count in usual.items() if count > 1]:
         pattern = f"**/{glob.escape(name)}"
         if set(folder.glob(pattern)) <= chosen:
             yield pattern

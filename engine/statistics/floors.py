@@ -66,7 +66,8 @@ def _check_reach(protocol: str, metric: Metric, least: float | None) -> None:
     """Raises UsageError for a metric whose best is below `least`: no system could ever reach it."""
     if least is not None and metric.best is not None and least > metric.scale * metric.best:
         raise UsageError(
-            f"min: {protocol}.{metric.name} is at most {metric.scale * metric.best:g} and can never reach {least:g}"
+            f"min: {protocol}.{metric.name} is at most {metric.scale * metric.best:g} and can never reach {least:g}; "
+            "choose a value in the units of the leaderboard"
         )
 
 
