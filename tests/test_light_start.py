@@ -144,6 +144,15 @@ def test_viewer_computes_no_statistics() -> None:
     assert not COMPUTING & set(done.stdout.split())
 
 
+def test_template_is_compiled_once(tmp_path: Path) -> None:
+    find = "; of('adjudge.engine.tables').get_template('leaderboard.html.jinja')"
+    find = f"from adjudge.engine.tables.page import _templates as of{find}"
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for before in ("", "import jinja2; jinja2.Environment.compile = None; "):
+        subprocess.run([sys.executable, "-c", before + find], env=environment, check=True)
+
+
 @pytest.mark.parametrize("worker", ["adjudge.fetchers.worker", "adjudge.scoring.text.worker"])
 def test_a_worker_imports_neither_network_nor_stores(worker: str) -> None:
     code = f"import sys, {worker}; print(*sys.modules)"

@@ -10,14 +10,20 @@ escaped unless it is `Markup` already, and a name that a template uses and nobod
 
 import base64
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import cache_from_source
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from adjudge.engine.runs.board import (
@@ -52,6 +58,22 @@ def render(template: str, package: str = "adjudge.engine.tables", **values: obje
     return text.encode("utf-8", "replace").decode()
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates, kept on disk: compiling them takes several times as long as filling them.
+
+    Where they cannot be written, nothing is kept.
+    """
+
+    @classmethod
+    def beside(cls, module: str) -> "_Compiled":
+        """In the folder of the bytecode of the file `module`, by the version of jinja2."""
+        return cls(str(Path(cache_from_source(module)).parent), f"jinja-{version('jinja2')}-%s.cache")
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 @cache
 def _templates(package: str) -> Environment:
     shared = "adjudge.engine.tables"
@@ -63,6 +85,7 @@ def _templates(package: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=None if sys.dont_write_bytecode else _Compiled.beside(__file__),
     )
     environment.globals["plural"] = plural
     return environment
