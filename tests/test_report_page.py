@@ -220,11 +220,11 @@ async def test_people_stand_beside_the_judge(tmp_path: Path) -> None:
         assert said[str(first)].attributes["data-people"] == "agree"
         assert said[str(second)].attributes["data-people"] == "differ"
         words = said[str(first)].text()
-        assert "anna" in words and "<b>bo" in words and "as the judge" in words
+        assert "anna" in words and "<b>bo" in words and "People agree with the judge" in words
         assert f"{other}, anna" in " ".join(said[str(second)].text().split())
         assert sum(bool(node.attributes["data-people"]) for node in said.values()) == 2
         assert page.css_first("#by-people") is not None
         alone = await reader.page(f"evidence?{DELTA}&protocol=fact&n={second}")
-        assert "differs from the judge" in alone.text()
+        assert "People differ from the judge" in alone.text()
     async with viewing(run) as reader:
         assert (await reader.page(f"report?{DELTA}&protocol=fact")).css_first("#by-people") is None
