@@ -177,7 +177,7 @@ async def evaluate_async(
 
 
 def _leaderboard(read: RunRecord, scores: pa.Table) -> Leaderboard:
-    # What computes it takes a third of a second to import, several after an installation, and judging needs none of it.
+    # What computes it is imported only then: judging needs none of it.
     from adjudge.engine.statistics.build import leaderboard_of
     from adjudge.engine.statistics.placement import Statistics
 

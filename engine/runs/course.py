@@ -59,7 +59,7 @@ class Course:
         return None if self._resolver is None else self._resolver.result()
 
 
-# Each imports kernels where it is needed: a third of a second that other runs need for their leaderboard alone.
+# Each imports statistics where it is needed: other runs need them for their leaderboard alone.
 
 
 def _resolver(config: RunConfig, dataset: Dataset) -> "Resolver | None":

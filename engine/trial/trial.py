@@ -18,6 +18,7 @@ from adjudge.engine.trial.material import Material, at_hand, shipped
 from adjudge.judges import Asked, Judge, Question, Reply, Usage
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Case
+from adjudge.scoring.kernels.agreement.human_consistency import wilson
 
 SIZE = 12
 """Statements or reports of each language for each question type."""
@@ -230,17 +231,10 @@ async def _asked(asking: _Asking, control: Control, again: bool) -> _Tried:
     )
 
 
-def _interval(right: int, n: int) -> tuple[float, float]:
-    # It takes a third of a second to import, which a run needs only for its leaderboard if its judges are not tried.
-    from adjudge.scoring.kernels.agreement.human_consistency import wilson
-
-    return wilson(right, n)
-
-
 def _kind(name: str, found: Sequence[_Tried]) -> KindResult:
     scored = [one for one in found if one.value is not None]
     right = sum(one.is_right for one in scored)
-    low, high = _interval(right, len(scored)) if scored else (None, None)
+    low, high = wilson(right, len(scored)) if scored else (None, None)
     return KindResult(
         kind=name,
         n=len(scored),
@@ -285,6 +279,6 @@ def _why(found: Sequence[TypeResult], asked: int, unanswered: int, limits: Limit
         ):
             if value is not None and abs(value) > most:
                 said.append(f"{one.question}: {name} {value:+.2f}")
-        if one.noise is not None and _interval(round(one.noise * one.again), one.again)[0] > limits.noise:
+        if one.noise is not None and wilson(round(one.noise * one.again), one.again)[0] > limits.noise:
             said.append(f"{one.question}: {one.noise:.0%} of {one.again:,} answers differ when asked again")
     return tuple(said)

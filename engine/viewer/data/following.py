@@ -159,7 +159,7 @@ class Following:
         return self._board_version < self.version and time.monotonic() >= self._board_rest_until
 
     def _make_board(self) -> Leaderboard:
-        # Only a run at work needs what computes a board, a third of a second and 80 MB.
+        # Only a run at work needs what computes a board.
         from adjudge.engine.statistics.build import leaderboard_so_far
         from adjudge.engine.statistics.placement import Statistics
 

@@ -240,7 +240,7 @@ class OpenRun:
 
     @cached_property
     def _computed(self) -> Leaderboard:
-        # Only a run without its own leaderboard needs what computes one, a third of a second and 80 MB.
+        # Only a run without its own leaderboard needs what computes one.
         from adjudge.engine.statistics.build import build_leaderboard
 
         try:
