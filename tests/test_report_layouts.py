@@ -201,9 +201,11 @@ def test_empty_cell_of_a_system_is_no_report(tmp_path: Path) -> None:
         {"Question": PROMPTS["1"], "GPT 5": "Red.", "o3": "Blue."},
         {"GPT 5": LONG, "o3": LONG},
         {"Question": PROMPTS["1"], "Reference answer": LONG, "notes": LONG},
-        {"Question": PROMPTS["1"], "model": "o3", "essay": LONG},
+        {"Question": PROMPTS["1"], "model": "o3", "essay": LONG, "draft": LONG},
+        {"task_id": "1", "system": "o3", "body": LONG, "draft": LONG},
+        {"task_id": "1", "body": LONG},
     ],
-    ids=["short texts", "no question", "names of other things", "a system beside it"],
+    ids=["short texts", "no question", "names of other things", "a model", "a system", "one long text"],
 )
 def test_columns_that_may_be_anything_are_asked_about(row: Row, tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_bytes(csv_of([row]))

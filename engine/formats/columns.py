@@ -280,18 +280,19 @@ def systems_in(rows: Iterable[Raws]) -> tuple[str, ...]:
     """The columns of a table with a column for each system (`question | gpt-5 | o3`) that hold the systems' reports.
 
     They have long texts and none of the usual names, beside a question or a task. None where a column has the usual
-    name of a report or a system.
+    name of a report or a system, or one column alone has such texts, which may be a report of any name.
     """
     names: dict[str, bool] = {}
     asks = False
     for row in rows:
-        if report_in(row) or any(name in row for name in SYSTEM):
+        if report_in(row) or any(name in row for name in ("system", *SYSTEM)):
             return ()
         asks = asks or any(question_in(row))
         for name, raw in row.items():
             is_long = names_system(name) and len(raw) > LONG and _is_text(raw) and _is_sentence(raw)
             names[name] = is_long or names.get(name, False)
-    return tuple(name for name, is_long in names.items() if is_long) if asks else ()
+    found = tuple(name for name, is_long in names.items() if is_long)
+    return found if asks and len(found) > 1 else ()
 
 
 def row_of(record: Record) -> Raws:
