@@ -318,9 +318,9 @@ _SENTENCE = 5
 
 def _stated(source: str) -> str:
     """What a page without text gives to programs: an article's body (schema.org), or sentences in Next.js's state."""
-    found = []
     if "<script" not in source.lower():
         return ""
+    found = []
     for script in LexborHTMLParser(source).css(_STATES):
         try:
             state = msgspec.json.decode(script.text().encode())

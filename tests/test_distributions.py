@@ -113,7 +113,10 @@ def test_similar_numbers_do_not_depend_on_their_neighbours() -> None:
 
 def test_the_library_never_imports_scipy() -> None:
     code = (
-        "import sys; sys.modules['scipy'] = None\n"
+        "import pkgutil, sys; sys.modules['scipy'] = None\n"
+        "import adjudge.scoring.kernels as kernels\n"
+        "for module in pkgutil.walk_packages(kernels.__path__, 'adjudge.scoring.kernels.'):\n"
+        "    __import__(module.name)\n"
         "import adjudge.scoring.kernels.precompilation as made\n"
         "import adjudge.engine.rewards.group\n"
         "made.precompile()\n"

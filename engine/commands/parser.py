@@ -102,6 +102,7 @@ class Version(argparse.Action):
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 STORE = "where judgments and pages are kept"
 CONFIG = "configuration file (YAML)"
+LABELS = "show people's labels beside the judge's verdicts, and scores both ways"
 WHERE = "none, local, or the address of a Ray head"
 JUDGES = "lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"
 
@@ -244,11 +245,7 @@ def _evidence(commands: Commands) -> None:
     add = command.add_argument
     add("--task", required=True, metavar="ID", help="the task's id")
     add("--system", required=True, metavar="NAME", help="the system that wrote the report")
-    add(
-        "--labels",
-        metavar="FILE",
-        help="show people's labels beside the judge's verdicts, and scores both ways",
-    )
+    add("--labels", metavar="FILE", help=LABELS)
 
     summary = "show what is read of the citations of reports, without judge or network"
     command = _add(commands, "citations", summary)
@@ -264,11 +261,7 @@ def _evidence(commands: Commands) -> None:
     command = _add(commands, "view", summary, of_run=True)
     add = command.add_argument
     add("--other", metavar="RUN", help="another run: show where the two differ")
-    add(
-        "--labels",
-        metavar="FILE",
-        help="show people's labels beside the judge's verdicts, and scores both ways",
-    )
+    add("--labels", metavar="FILE", help=LABELS)
     add("--port", type=port, default=8301, metavar="N", help="0 for any free port")
     add("--export", metavar="DIR", help="write the pages as files for any web host")
     add("--with-pages", action="store_true", help="with --export: whole pages, not only the judged passages")
