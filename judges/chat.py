@@ -16,7 +16,7 @@ import msgspec
 
 from adjudge.judges.judgment import JudgeReason, Reply, Usage, encodable, storable
 from adjudge.judges.loops import LOOP, loop_begins
-from adjudge.judges.marks import THOUGHT_TAGS, THOUGHTS
+from adjudge.judges.marks import BEFORE, BEHIND, THOUGHT_TAGS, THOUGHTS
 from adjudge.judges.published import MAX_SAID_CHARS, PublishedQuestion, Said, UnreadableReply
 from adjudge.judges.question import Answer, Context, Media, Question
 from adjudge.judges.schema import Schema, UnparseableReply, decode, shape
@@ -152,7 +152,7 @@ MAX_REPLY_CHARS = 100_000
 _ABORTED = frozenset({"abort", "error"})
 _REFUSED = frozenset({"content_filter", "refusal"})
 # The thoughts before an answer, which the templates of some models open already in the prompt.
-_THOUGHT = rf"(?:seed:)?(?:{'|'.join(THOUGHT_TAGS)})"
+_THOUGHT = rf"{BEFORE}(?:{'|'.join(THOUGHT_TAGS)}){BEHIND}"
 _REASONING_END = re.compile(
     rf"</{_THOUGHT}>|\[/{_THOUGHT}\]|{'|'.join(re.escape(closing) for _, closing in THOUGHTS)}"
     r"|<\|channel\|>final(?: ?<\|constrain\|>\w{1,20})?<\|message\|>",

@@ -15,7 +15,10 @@ THOUGHT_TAGS = (
     "scratch_pad",
     "plan",
 )
-"""Names of tags around a thought. A family writes its own name before one: `<seed:think>`."""
+"""Names of tags around a thought."""
+
+BEFORE, BEHIND = r"(?:[a-z0-9]{1,20}[:_])?", r"(?::[a-z0-9]{1,20})?"
+"""Patterns of a family's own name around that of a tag: `<seed:think>`, `<longcat_think>`, `<think:opensource>`."""
 THOUGHTS = (
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
@@ -26,6 +29,7 @@ THOUGHTS = (
     ("<|think|>", "<|content|>"),
     ("<|thought_start|>", "<|thought_end|>"),
     ("<|begin_of_reasoning|>", "<|end_of_reasoning|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
 )
 """What opens and closes a thought."""
 ANSWERS = (
@@ -33,5 +37,7 @@ ANSWERS = (
     ("<|START_TEXT|>", "<|END_TEXT|>"),
     ("<|begin_of_solution|>", "<|end_of_solution|>"),
     ("<|begin_of_box|>", "<|end_of_box|>"),
+    ("<|open|>response<|sep|>", "<|close|>response<|sep|>"),
+    ("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"),
 )
 """What opens and closes the answer proper."""

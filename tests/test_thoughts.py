@@ -20,6 +20,11 @@ from adjudge.scoring.text.thoughts import parted
             "It is red.",
         ),
         ("<THINKING>Say red.</THINKING>It is red.", "It is red."),
+        ("<seed:think>Say red.</seed:think>It is red.", "It is red."),
+        (
+            "Say red.</longcat_think>\n<tool_call:opensource>{}</tool_call:opensource>\nIt is red.",
+            "It is red.",
+        ),
         ("It is red.\n\n<tool_call>{}</tool_call>\n", "It is red."),
         ("<think>a</think>\nIt is\n<think>b</think>\nred.", "It is\n\nred."),
         ("<think>\nnever ends", ""),

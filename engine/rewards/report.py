@@ -47,6 +47,7 @@ _FENCE_ENDS = {char: re.compile(rf"(?m)^[ \t]{{0,3}}{char}{{3,}}[ \t]{{0,20}}\r?
 _BRACKETS = re.compile(r"[\[\]]")
 _QUOTES = frozenset(["``", '""', "“”"])
 _SHOWN = re.compile(r"(?:\n {4,12}|\n\t{1,3}|\\)\Z")  # in an indented line, or behind a backslash
+_EMPTY = 100  # characters of a turn that may hold nothing but tokens
 _NOT_HEADERS = frozenset({"tag", "token", "fence"})
 
 
@@ -330,11 +331,20 @@ class _Reading:
         elif group == "round" and not (self._rounds and self._role == "user"):
             return
         self._keep(mark.start())
+        role, rest = role_of(mark), self._text[mark.end() : mark.end() + _EMPTY + 1]
+        if (
+            role == self._role == "assistant"
+            and self._spoken
+            and len(rest) <= _EMPTY
+            and not unclosed(rest).strip()
+        ):
+            self._at = len(self._text)  # a turn was opened behind the report, and nothing said in it
+            return
         if self._role == "assistant":
             if mark.start() > 0 or self._said:
                 self._before = Written("".join(self._said), not self._called)
             self._after_result = False
-        self._role = role_of(mark)
+        self._role = role
         self._forget()
         self._said = []
         self._tool = None

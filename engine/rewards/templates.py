@@ -11,7 +11,7 @@ from typing import Literal
 
 from adjudge.engine.config.reward import ReportRules
 from adjudge.engine.formats.messages import FINISHING, TOOLS
-from adjudge.judges.marks import ANSWERS, ASSISTANT, THOUGHTS
+from adjudge.judges.marks import ANSWERS, ASSISTANT, BEFORE, BEHIND, THOUGHTS
 
 __all__ = ["CLOSING", "OPENING", "Block", "blocks", "finishes", "has_traces", "is_call", "marks", "role_of"]
 
@@ -22,6 +22,7 @@ _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
     "thought": THOUGHTS,
     "call": (
         ("[TOOL_CALLS]", ""),
+        ("<|function_call|>", ""),
         ("<|python_tag|>", ""),
         ("<|python_start|>", "<|python_end|>"),
         ("<|tool_calls|>", "<|calls|>"),
@@ -37,6 +38,7 @@ _PAIRS: dict[Block, tuple[tuple[str, str], ...]] = {
         ("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
         ("<|START_ACTION|>", "<|END_ACTION|>"),
         ("<|action_start|>", "<|action_end|>"),
+        ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),
         ("<|FunctionCallBegin|>", "<|FunctionCallEnd|>"),
         ("<|begin_search_query|>", "<|end_search_query|>"),
         ("<|begin_of_query|>", "<|end_of_query|>"),
@@ -76,19 +78,21 @@ _HEADERS = (
     r"|<\|header_start\|>(?P<llama_4>[a-z]{1,20})<\|header_end\|>"
     r"|<start_of_turn>(?P<gemma>[a-z]{1,20})|<\|turn>(?P<gemma_4>[a-z]{1,20})"
     r"|<[|｜]BOT[|｜]>(?P<step>[a-z_]{1,20})"
-    r"|<\|(?P<named>(?i:user|assistant|system|observation|tool|bot|developer|environment))\|>"  # GLM, Phi, Zephyr
-    r"|<[|｜](?:hy_)?(?P<deepseek>User|Assistant)[|｜]>"
+    # GLM, Phi, Zephyr, DeepSeek, Command, Apertus, Apriel, Hunyuan
+    r"|<[|｜](?:(?!end_)[a-z]{1,10}_)?(?P<named>(?i:user|assistant|chatbot|system|observation|tool_result|tool|bot|developer"
+    r"|environment))(?:_start|_TOKEN|:[a-z]{1,20})?[|｜]>"
+    r"|<\|message_sep\|>\s{0,8}(?P<gigachat>[a-z][a-z ]{0,20})<\|role_sep\|>|<\|role_sep\|>"
+    r"|<\|open\|>message role=\"(?P<kimi_3>[a-z]{1,20})\"[^<]{0,200}<\|sep\|>"
+    r"|</(?:user|assistant|system|tool)>\s{0,4}<(?P<laguna>user|assistant|system)>"
     r"|<\|start\|>(?P<harmony>[a-z]{1,20})"
     r"|<\|channel\|>(?P<channel>[a-z]{1,20})[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
     r"|\[(?P<mistral>/?INST)\]"
-    r"|<\|(?P<cohere>USER|CHATBOT|SYSTEM)_TOKEN\|>"
     r"|<\|start_of_role\|>(?P<granite>[a-z_]{1,20})[^<]{0,200}<\|end_of_role\|>"
     r"|<seed:bos>(?P<seed>[a-z]{1,20})"
     r"|\]~b\](?P<minimax>[a-z]{1,20})|<beginning_of_sentence>(?P<minimax_1>[a-z]{1,20})"
     r"|<SPECIAL_1[01]>(?P<nemotron>[A-Za-z]{1,20})|<extra_id_[01]>(?P<nemotron_4>[A-Za-z]{1,20})"
     r"|\[\|(?P<exaone>user|assistant|system|tool)\|\]"
     r"|<role>(?P<ling>[A-Za-z]{1,20})</role>"
-    r"|<\|(?P<apertus>user|assistant|system|developer|tool)_start\|>"
     r"|<\|begin\|>(?P<solar>[a-z]{1,20})|<sep> {0,2}(?P<reka>human|assistant):"
     r"|<\|(?P<dots>userprompt|response|extra_0)\|>"
     r"|\[Round \d{1,4}\] (?P<longcat>USER|ASSISTANT):|(?P<round>ASSISTANT|(?<=\n)Assistant):"
@@ -98,16 +102,18 @@ _ROLES = {
     "/inst": "assistant",
     "extra_0": "assistant",
     "final": "assistant",
+    "function result": "tool",
     "response": "assistant",
     "human": "user",
     "inst": "user",
     "userprompt": "user",
     "tool_response": "tool",
+    "tool_result": "tool",
 }
 
 # A token that closes a turn, spelled backwards: a search from the front is quadratic in the white space.
 CLOSING = re.compile(
-    r"\s*+(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z▁_]{1,40}[｜|]<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
+    r"\s*+(?:>\|[A-Za-z0-9_]{1,40}\|<|>[｜|][a-z0-9▁_:]{1,40}[｜|]<|>tnatsissa/<|>s/<|>soe<|>dap<|\]DAP\[|>nrut_fo_dne<|>\|nrut<"
     r"|>soe:dees<|\[~e\[|>s_tacgnol/<|>21_LAICEPS<|\]\|nrutfodne\|\[|>ecnetnes_fo_dne<|>ecnarettu_fo_dne<)\s*+"
 )
 OPENING = re.compile(r"\s{0,20}(?:<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)\s{0,20}")
@@ -134,10 +140,9 @@ def marks(text: str, rules: ReportRules) -> Iterator[re.Match[str]]:
 @lru_cache(maxsize=16)
 def _pattern(rules: ReportRules) -> re.Pattern[str]:
     names = "|".join(map(re.escape, (*rules.thinking, *rules.calls, *rules.results)))
-    # A family writes its own name before a tag: <seed:think>, <minimax:tool_call>, <longcat_think>; FunctionGemma says
-    # <start_function_call> and <end_function_call>.
+    # FunctionGemma says <start_function_call> and <end_function_call>.
     tags = (
-        rf"<(?P<slash>/|end_)?(?:(?:start|begin)_)?(?P<tag>(?:[a-z0-9]{{1,20}}[:_])?(?P<name>(?i:{names})))(?:[\s=][^<>]{{0,200}})?>|"
+        rf"<(?P<slash>/|end_)?(?:(?:start|begin)_)?(?P<tag>{BEFORE}(?P<name>(?i:{names})){BEHIND})(?:[\s=][^<>]{{0,200}})?>|"
         if names
         else ""
     )
@@ -164,10 +169,20 @@ _CODE = re.compile(
     r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~)(?!tool_).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
     r"|(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*+\n?+)++"
 )
+_FENCED_CALL = re.compile(r"function[a-z_]{1,60}\r?\n```json")
 _OTHERS = r"(?:user|tool|ipython|observation|environment|human)"
 _ITS_OWN = r"(?:assistant|model|ai|bot|chatbot)"
-_BARE_OTHER = re.compile(rf"(?im)^{_OTHERS}[ \t]{{0,20}}\r?$|^{_OTHERS}(?=[A-Z#])")
-_BARE_OWN = re.compile(rf"(?im)^{_ITS_OWN}[ \t]{{0,20}}\r?$|^{_ITS_OWN}(?=[A-Z#])")
+# Another's turn and then the model's own: roles alone on a line or glued to a title, and roles as titles.
+_TURNS = (
+    (
+        re.compile(rf"(?im)^{_OTHERS}[ \t]{{0,20}}\r?$|^{_OTHERS}(?=[A-Z#])"),
+        re.compile(rf"(?im)^{_ITS_OWN}[ \t]{{0,20}}\r?$|^{_ITS_OWN}(?=[A-Z#])"),
+    ),
+    (
+        re.compile(r"(?m)^#{1,6} (?:User|Human|Instruction):"),
+        re.compile(r"(?m)^#{1,6} (?:Assistant|AI|Bot|Response):"),
+    ),
+)
 _LABELS = tuple(
     re.compile(rf"(?m)^{label}(?: \d{{1,3}})?[:：]")
     for label in (
@@ -182,9 +197,9 @@ _TRACES = tuple(
     (parts, re.compile(pattern, re.MULTILINE))
     for parts, pattern in (
         (
-            ("assistant", "ipython"),
+            ("assistant", "ipython", "message role"),
             r"(?<=[.!?。！？)\]}”」])(?:assistant|ipython)(?:\r?\n|\Z|(?=[^\sa-z0-9_,.;:'’)(\]\[/=-]))"
-            r"|assistant(?:final|analysis|commentary)(?![a-z])",
+            r"|assistant(?:final|analysis|commentary)(?![a-z])|(?<![a-z] )assistant to=[a-z]|message role=\"",
         ),
         (("user:", "human:", "assistant:"), r"(?<=[.!?。！？)\]}”」])(?i:user|human|assistant): (?=\S)"),
         (("functions.",), r"\bfunctions\.[A-Za-z_]\w{0,60}:\d"),
@@ -197,7 +212,7 @@ _TRACES = tuple(
             ("call_id", '"results"'),
             r"\{\s{0,20}\"(?:call_id|tool_call_id)\"\s{0,5}:|\[\{\s{0,20}\"results\"\s{0,5}:",
         ),
-        (("```",), r"function[a-z_]{1,60}\r?\n```json|```tool_(?:code|output|call)"),
+        (("```",), r"```tool_(?:code|output|call)"),
         (("<|", "<｜"), r"(?<!\\)<[|｜][A-Za-z0-9_▁]{2,40}[|｜]>"),  # a token of a family that is not known
         (("[tool_content]", "[args]", "[call_id]"), r"\[(?:TOOL_CONTENT|ARGS|CALL_ID)\]"),
         # the name of a tool before its arguments, calls by name alone, and a name with its arguments below
@@ -209,8 +224,8 @@ _TRACES = tuple(
             r"|^(?!json\r?\n)[a-z_][\w.]{1,60}\r?\n\{\s{0,5}\"[^\"\n]{1,100}\"\s{0,5}:",
         ),
         (("thought",), r"\A\s{0,5}thought\r?\n"),
-        # a heading behind a thought whose end is gone
-        (tuple(f"{stop}#" for stop in ".!?。！？"), r"(?<=[.!?。！？])#{1,6} (?=\S)"),
+        # a heading behind a thought or turn whose end is gone
+        (("# ",), r"(?<=[.!?。！？])(?:#{1,6} (?=\S)|[ \t]{1,4}#{1,6} (?=[^\n]{1,200}\r?\n[ \t]{0,4}\r?\n))"),
     )
 )
 
@@ -260,13 +275,16 @@ def finishes(call: str) -> bool:
 
 def has_traces(text: str) -> bool:
     """Whether `text`, code aside, shows traces of turns, calls or results that no mark tells apart. Linear."""
+    if _FENCED_CALL.search(text):
+        return True
     said = _CODE.sub(" ", text)
     lower = said.lower()
     if any(any(part in lower for part in parts) and trace.search(said) for parts, trace in _TRACES):
         return True
     if _begins_with_block(said):
         return True
-    other = _BARE_OTHER.search(said)
-    if other is not None and _BARE_OWN.search(said, other.end()):
-        return True
+    for others, its_own in _TURNS:
+        other = others.search(said)
+        if other is not None and its_own.search(said, other.end()):
+            return True
     return sum(bool(label.search(said)) for label in _LABELS) > 1

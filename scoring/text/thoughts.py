@@ -6,7 +6,7 @@ mentions.
 
 import re
 
-from adjudge.judges.marks import THOUGHT_TAGS
+from adjudge.judges.marks import BEFORE, BEHIND, THOUGHT_TAGS
 from adjudge.judges.marks import THOUGHTS as TOKENS
 
 __all__ = ["CALLS", "RESULTS", "THOUGHTS", "parted"]
@@ -31,6 +31,7 @@ CALLS = (
 """The tags of its calls of tools."""
 RESULTS = (
     "tool_response",
+    "tool_responses",
     "tool_result",
     "tool_results",
     "tool_output",
@@ -48,7 +49,7 @@ RESULTS = (
 _CLOSED = {closing.lower(): opening.lower() for opening, closing in TOKENS}
 # Each alternative begins with its first character, so that a search stops at no other.
 _TAG = re.compile(
-    rf"<(?P<slash>/?)(?P<name>{'|'.join((*THOUGHTS, *CALLS, *RESULTS))})>"
+    rf"<(?P<slash>/?)(?P<tag>{BEFORE}(?P<name>{'|'.join((*THOUGHTS, *CALLS, *RESULTS))}){BEHIND})>"
     rf"|{'|'.join(re.escape(token) for pair in TOKENS for token in pair)}",
     re.IGNORECASE,
 )
@@ -70,10 +71,11 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
         if place < len(code) and code[place][0] <= tag.start():
             continue
         name, closes = _said(tag)
+        is_thought = not tag["name"] or tag["name"].lower() in THOUGHTS
         if opened and closes and name == opened:
             aside.append(text[begin : tag.end()])
             opened, at = "", tag.end()
-        elif not opened and closes and (not tag["name"] or name in THOUGHTS) and not aside:
+        elif not opened and closes and is_thought and not aside:
             aside.append(text[: tag.end()])
             at = tag.end()
         elif not opened and not closes and _begins_line(text, tag.start()):
@@ -88,8 +90,8 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _said(tag: re.Match[str]) -> tuple[str, bool]:
     """What a tag or token opens or closes, and whether it closes."""
-    if tag["name"]:
-        return tag["name"].lower(), bool(tag["slash"])
+    if tag["tag"]:
+        return tag["tag"].lower(), bool(tag["slash"])
     token = tag.group().lower()
     return _CLOSED.get(token, token), token in _CLOSED
 
