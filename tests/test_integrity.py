@@ -358,6 +358,10 @@ SECRET = "Names larch and oak."
         "<style>.x { display: none }</style><p class='a x'>SECRET</p>Seen.",
         "<style>@media screen { p.pale, q { color: #fff } }</style><p class=pale>SECRET</p>Seen.",
         "<p id=s>SECRET</p>Seen.<style>div #s{opacity:.01}</style>",
+        "<style>[data-k] { opacity: 0 }</style><p data-k=1>SECRET</p>Seen.",
+        "<style>p[data-k='no'] { display: none }</style><p data-k=no>SECRET</p><i data-k=yes>Seen.</i>",
+        "<math><mphantom><mtext>SECRET</mtext></mphantom></math>Seen.",
+        "<ruby>Seen.<rp>SECRET</rp></ruby>",
         '<div style="background:#123456">Seen.<b style="color:#123556">SECRET</b></div>',
         '<b style="color:navy;background:navy">SECRET</b>Seen.',
         '<b style="color:hsl(0, 0%, 100%)">SECRET</b>Seen.',
@@ -417,6 +421,11 @@ def test_what_is_shown_stays(text: str) -> None:
 def test_short_style_sheet_counts_as_nothing() -> None:
     sheet = "<style>@media print { .nav { display: none } } .nav { background: navy; color: white }</style>"
     assert seen(sheet + '<p class="nav">contents</p>') == Seen('<p class="nav">contents</p>', 0)
+
+
+def test_source_of_a_formula_counts_as_nothing() -> None:
+    said = "<math><mi>x</mi>{}</math> is 2."
+    assert seen(said.format("<annotation>x = 2</annotation>")) == Seen(said.format(""), 0)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ _TAGS = re.compile(
 _NEVER_SHOWN = frozenset(
     {"script", "style", "template", "noscript", "datalist", "canvas", "audio", "video", "iframe", "object"}
     | {"head", "title", "defs", "desc", "metadata", "noembed", "noframes", "progress", "meter"}
+    | {"annotation", "annotation-xml", "mphantom", "rp"}
 )
 _VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _LINKS = frozenset({"href", "src", "srcset", "cite", "style", "class", "id"})
@@ -191,7 +192,7 @@ class _Page:
             return False
         if name in _NEVER_SHOWN or "hidden" in attributes or (name == "dialog" and "open" not in attributes):
             return not is_closed
-        rules = self._sheet.rules_of(name, attributes.get("class", ""), attributes.get("id", ""))
+        rules = self._sheet.rules_of(name, attributes)
         rules |= {_AS_RULES[key]: said.lower() for key, said in attributes.items() if key in _AS_RULES}
         if name in ("text", "tspan") and attributes.get("fill"):
             rules["-webkit-text-fill-color"] = attributes["fill"].lower()
@@ -297,9 +298,9 @@ def _share(part: str) -> str:
 
 
 def _weight(name: str, hidden: str) -> int:
-    """How many characters of a hidden element count; a short style sheet is no text."""
+    """How many characters of a hidden element count; a short style sheet and the source of a formula are no text."""
     said = _TAG.sub("", hidden)
-    return _titled(said) if name == "style" else _inked(said)
+    return _titled(said) if name in ("style", "annotation", "annotation-xml") else _inked(said)
 
 
 def _titled(text: str) -> int:

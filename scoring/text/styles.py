@@ -1,7 +1,7 @@
 """Whether an element is styled out of sight: what its rules of CSS say about size, place, opacity and colour.
 
-Rules come from an element and from style sheets. Of a selector its last part counts, with one class or id at most;
-rules under a condition (print, a narrow screen, a pointer) do not. Linear in the text.
+Rules come from an element and from style sheets. Of a selector its last part counts, with one class, id or attribute
+at most; rules under a condition (print, a narrow screen, a pointer) do not. Linear in the text.
 """
 
 import colorsys
@@ -38,7 +38,11 @@ def rules_in(css: str) -> dict[str, str]:
 
 
 _BLOCK = re.compile(r"([^{}]{0,5000}+)([{}])")
-_LAST = re.compile(r"(?:^|[\s>+~])(?P<name>[a-z][\w-]{0,60}|\*)?(?P<mark>[.#][\w-]{1,100})?$")
+_LAST = re.compile(
+    r"(?:^|[\s>+~])(?P<name>[a-z][\w-]{0,60}|\*)?"
+    r"(?P<mark>[.#][\w-]{1,100}|\[[\w-]{1,60}(?:=(?:\"[^\"\[\]]{0,100}\"|'[^'\[\]]{0,100}'|[\w-]{1,100}))?\])?$"
+)
+_UNQUOTED = str.maketrans("", "", "\"'")
 _ALWAYS = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|supports\b.*|layer\b.*)", re.DOTALL)
 
 
@@ -55,14 +59,18 @@ class Sheet:
             for selector in selectors.split(","):
                 last = _LAST.search(selector.strip())
                 if last is not None and last.group().strip():
-                    key = ((last["name"] or "").strip("*"), last["mark"] or "")
+                    key = ((last["name"] or "").strip("*"), (last["mark"] or "").translate(_UNQUOTED))
                     self._rules.setdefault(key, {}).update(rules)
 
-    def rules_of(self, name: str, classes: str, id_: str) -> dict[str, str]:
+    def rules_of(self, name: str, attributes: Mapping[str, str]) -> dict[str, str]:
         """What the sheets say of an element."""
         if not self._rules:
             return {}
-        marks = [*("." + one for one in classes.lower().split()[:20]), *(["#" + id_.lower()] if id_ else [])]
+        marks = [f".{one}" for one in attributes.get("class", "").lower().split()[:20]]
+        for key, value in list(attributes.items())[:20]:
+            marks += [f"[{key}]", f"[{key}={value.lower()}]"]
+        if attributes.get("id"):
+            marks.append("#" + attributes["id"].lower())
         keys = [("", ""), (name, ""), *((tag, mark) for mark in marks for tag in ("", name))]
         return {key: value for one in keys for key, value in self._rules.get(one, {}).items()}
 
