@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +29,7 @@ from adjudge.engine.tables.table import Column, Table
 from adjudge.engine.trial.controls import USUAL
 from adjudge.engine.trial.material import Material
 from adjudge.engine.trial.trial import SIZE, Outcome, Trial, TypeResult, materials_of, trial, types_of
+from adjudge.fetchers.flight import shared
 from adjudge.judges import Judge, Question
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.judgment import PROBE_SECONDS, probe
@@ -61,7 +62,7 @@ class Trials(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[Tried, ...]
 
 
-_Material = dict[str, list[Material]]
+_Materials = asyncio.Future[dict[str, list[Material]]]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,7 +88,7 @@ def _configured(name: str) -> RunConfig | None:
 async def _all(config: RunConfig | None, spec: str, size: int) -> Trials:
     if config is None:
         own = make_judge(JudgeConfig.from_spec(spec), PromptBook())
-        tried = [await _one("judge", own, materials_of((), size), list(USUAL), [], None, size)]
+        tried = [await _one("judge", own, _made((), size), list(USUAL), [], None, size)]
     else:
         tried = [one async for one in _seated(config, size)]
     outcomes = {one.found.outcome for one in tried}
@@ -100,7 +101,7 @@ async def _seated(config: RunConfig, size: int) -> AsyncIterator[Tried]:
     dataset = await asyncio.to_thread(chosen_dataset, config)
     cases = list(islice(Course(config, dataset).sample(), _CASES))
     asked, words = await _foreseen(config, cases[:_FORESEEN])
-    materials = await asyncio.to_thread(materials_of, cases, size)
+    materials = _made(cases, size)
     for name, seat in config.resolved.bench.seats.items():
         judge = make_judge(seat.config, make_book(config), seat.free_text)
         kinds, others = types_of(asked[name])
@@ -127,12 +128,12 @@ async def check_judges(config: RunConfig, course: Course, say: Callable[[str], N
     foreseen = cases[:_FORESEEN]
     notes = (await dry_run(config, foreseen)).notes
     share = max(1.0, course.scorecards / max(1, len(foreseen) * len(config.protocols)))
-    materials: _Material = {}
+    materials: _Materials | None = None
     for name, seat in servers.items():
         asked = notes[name].questions
         if not asked or (not is_required and asked.total() * share < WORTH):
             continue
-        materials = materials or await asyncio.to_thread(materials_of, cases, _SHORT)
+        materials = materials or _made(cases, _SHORT)
         kinds, _ = types_of(asked)
         judge = make_judge(seat.config, make_book(config), seat.free_text)
         try:
@@ -158,10 +159,15 @@ async def _foreseen(config: RunConfig, cases: list[Case]) -> tuple[dict[str, Cou
     return {name: taker.questions for name, taker in found.notes.items()}, found.words
 
 
+def _made(cases: Sequence[Case], size: int) -> _Materials:
+    """What controls are made of, soon."""
+    return asyncio.ensure_future(asyncio.to_thread(materials_of, cases, size))
+
+
 async def _one(
     key: str,
     judge: Judge,
-    materials: _Material,
+    materials: _Materials,
     kinds: list[type[Question[Any]]],
     untested: list[str],
     price: Price | None,
@@ -171,7 +177,7 @@ async def _one(
     try:
         if (refused := refusal(await probe(judge, PROBE_SECONDS))) is not None:
             raise refused
-        found = await trial(judge, materials, kinds, size=size, untested=untested)
+        found = await trial(judge, await shared(materials), kinds, size=size, untested=untested)
     finally:
         await judge.close()
     return Tried(key=key, found=found, cost=None if price is None else cost_of(found.usage, price))
