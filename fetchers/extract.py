@@ -6,6 +6,7 @@ page's nesting depth and in a tag's number of attributes.
 
 import codecs
 import re
+from functools import lru_cache
 
 from lxml import etree
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
@@ -100,6 +101,32 @@ def excess(page: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=1)
+def markup(body: bytes, content_type: str) -> str:
+    """The HTML in `body` as parsers take it in linear time. Raises Unreadable if they do not.
+
+    Programs in it are left out where it would not be: `a<b` in one is no tag, but only parsers know where one ends.
+    """
+    source = decode(body, content_type)
+    if excess(source):
+        source = _without_programs(source)
+        if problem := excess(source):
+            raise Unreadable(problem)
+    return source
+
+
+_PROGRAM = re.compile(r"<script(?=[\s>])(?![^>]{0,500}json)[^>]{0,500}>", re.I)
+_PROGRAM_END = re.compile(r"</script", re.I)
+
+
+def _without_programs(page: str) -> str:
+    kept, at = [], 0
+    while (opening := _PROGRAM.search(page, at)) and (closing := _PROGRAM_END.search(page, opening.end())):
+        kept.append(page[at : opening.end()])
+        at = closing.start()
+    return "".join((*kept, page[at:]))
+
+
 def _is_too_deep(page: str) -> bool:
     """Whether libxml2 gives up for depth, which it does where the limit is passed."""
     parser = etree.HTMLParser()
@@ -126,7 +153,7 @@ def extract(body: bytes, content_type: str, extractor: Extractor) -> Extraction:
     if office is not None:
         found = read_office(body, office)
     elif kind == "html":
-        found = _html(decode(body, content_type), extractor)
+        found = _html(markup(body, content_type), extractor)
     elif kind == "pdf":
         from adjudge.fetchers.pdf import read_pdf  # most pages are none
 
@@ -154,8 +181,6 @@ def _unescaped(text: str) -> str:
 
 
 def _html(source: str, extractor: Extractor) -> Extraction:
-    if problem := excess(source):
-        raise Unreadable(problem)
     title, description = _head(source)
     main, beside = texts_of(source, extractor)
     return Extraction(title, description, main, beside=beside)

@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 from lxml import etree
 
-from adjudge.fetchers.extract import decode, extract
+from adjudge.fetchers.extract import extract, markup
 from adjudge.fetchers.page import kind_of
 from adjudge.fetchers.process import Extractor, Job, Reply, Unreadable, answer_jobs, at_most, resident
 from adjudge.fetchers.signs import told
@@ -47,7 +47,7 @@ def _answer(job: Job, extractor: Extractor) -> Reply:
     try:
         found = extract(job.body, job.content_type, extractor)
         html = kind_of(job.content_type, job.body) == "html"
-        found = told(found, decode(job.body, job.content_type) if html else "")
+        found = told(found, markup(job.body, job.content_type) if html else "")
     except Unreadable as error:
         problem = str(error)
     except _PARSER_ERRORS as error:

@@ -124,6 +124,11 @@ def _extract(text: str, kind: str) -> None:
         extract.extract(f"<html><body><p>{text}".encode("utf-8", "replace"), kind, "fast")
 
 
+def _markup(text: str) -> None:
+    with suppress(extract.Unreadable):
+        extract.markup(f"<script>a<{text}</script>{text}".encode("utf-8", "replace"), "text/html")
+
+
 def _url(function: Callable[[str], object], text: str) -> None:
     with suppress(MalformedURL):
         function(text)
@@ -231,6 +236,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "judges.schema.object_in": _object_in,
     "fetchers.extract.decode": lambda text: extract.decode(text.encode("utf-8", "replace"), "text/html"),
     "fetchers.extract.extract": lambda text: _extract(text, "text/html"),
+    "fetchers.extract.markup": _markup,
     "fetchers.extract.excess": lambda text: extract.excess(f"<p {text}") or extract.excess(text),
     "fetchers.separated.separator_of": separated.separator_of,
     "fetchers.urls.normalise_url": partial(_url, normalise_url),

@@ -301,6 +301,23 @@ def test_tags_begin_where_a_browser_begins_them() -> None:
     assert excess(f"{filler}<p title='{many}'>") == ""
 
 
+@pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
+def test_comparison_in_a_program_is_no_tag(extractor: Extractor) -> None:
+    program = "<script>for(s=0;s<n;s++){" + "a = b; " * 20_000 + "}</script>"
+    page = f"<h1>A title</h1>{program}<p>{PROSE}</p>{program}"
+    assert excess(page) == REFUSED["attributes"]
+    assert PROSE[:40] in extract(page.encode(), HTML, extractor).text
+
+
+@pytest.mark.parametrize(
+    "before", ["", "<script>", "<svg><script>", "<script></script>", "<script>a<b</script>"]
+)
+def test_tag_beside_programs_is_counted(before: str) -> None:
+    page = f"{before}<p {'a ' * 40_000}>{PROSE}"
+    with pytest.raises(Unreadable, match=REFUSED["attributes"]):
+        extract(page.encode(), HTML, "fast")
+
+
 async def test_worker_killed_between_pages_is_replaced() -> None:
     pool = ExtractorPool(1, extractor="fast", seconds=20)
     await pool.extract(ARTICLE, HTML)
