@@ -19,6 +19,7 @@ from adjudge.engine.tables.files import write_leaderboard
 from adjudge.engine.tables.page import leaderboard_page
 from tests.browser import BOTH_SIZES, overflow, picture, violations, visiting
 from tests.made_runs import made_run
+from tests.viewing import quickstart
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -175,3 +176,44 @@ async def test_badges_keep_clear_of_a_name_and_in_line_with_it(browser: "Browser
 def test_a_short_name_behind_its_protocol_is_not_broken(board: Path) -> None:
     heads = [str(one.html) for one in LexborHTMLParser(board.read_text()).css("#allt0 thead th")]
     assert any("fact c_acc" in one for one in heads), heads
+
+
+_TABLES = """() => [...document.querySelectorAll("main .scroll")].map((region) => [
+    region.getAttribute("aria-label"), region.scrollWidth - region.clientWidth])"""
+_BROKEN = """() => [...document.querySelectorAll("main tbody td")].flatMap((cell) => {
+    const text = cell.firstChild?.nodeType === Node.TEXT_NODE ? cell.firstChild : null;
+    return [...((cell.offsetParent && text)?.data.matchAll(/\\p{L}{3,}/gu) ?? [])].filter(({ 0: word, index }) => {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+    }).map(([word]) => word);
+})"""
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_tables_fit_1280_pixels_and_keep_words_whole(browser: "Browser", tmp_path: Path) -> None:
+    run = await quickstart(tmp_path)
+    async with visiting(browser, (run / "leaderboard.html").as_uri()) as page:
+        await page.evaluate(
+            "document.querySelectorAll('details:not(.picker)').forEach((one) => one.open = true)"
+        )
+        await page.locator("details[data-table] table").last.wait_for()
+        assert [name for name, more in await page.evaluate(_TABLES) if more > 0] == []
+        assert set(await page.evaluate(_BROKEN)) <= {
+            "https",
+            "example",
+        }  # addresses end where their column does
+        assert await violations(page) == []
+
+
+def test_groups_have_pills_and_no_column_that_says_nothing(board: Path, tmp_path: Path) -> None:
+    whole = build_leaderboard([made_run(tmp_path, ["a", "b", "c"], 24, missing=0.0)])
+    for page, unscored in ((leaderboard_page(whole), False), (board.read_text(), True)):
+        (table,) = [
+            one for one in LexborHTMLParser(page).css("#p0 table.groups") if "language" in one.html[:900]
+        ]
+        names = [head.text().strip() for head in table.css("thead th")]
+        assert [name in names for name in ("scored", "unscored", "bounds")] == [unscored] * 3
+        assert "tier" not in names and {"rank interval", "system", "overall", "interval"} < set(names)
+        assert len(table.css("td.rank .tier-1 .place")) >= 2

@@ -23,6 +23,7 @@ from adjudge.engine.commands.compare import (
 from adjudge.engine.statistics import agreement as agreement_module
 from adjudge.engine.statistics.agreement import MetricAgreement, with_run
 from adjudge.engine.statistics.build import build_leaderboard
+from adjudge.engine.tables.cells import rounded
 from adjudge.engine.tables.standings import rankings, standings
 from adjudge.engine.tables.table import Column, Table
 from adjudge.engine.tables.terminal import Terminal, on_terminal
@@ -210,3 +211,18 @@ def test_every_question_says_what_it_asks_for() -> None:
     for one in shipped:
         assert len(one.words) <= 60 and not one.words.endswith("."), one
     assert Probe.words == PublishedQuestion.words == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (516.015, "516"),
+        (0.0123456, "0.01235"),
+        (4.5, "4.5"),
+        (123_456.7, "123,457"),
+        (-2.0, "-2"),
+    ],
+)
+def test_resources_have_four_digits(value: float, text: str) -> None:
+    assert rounded(value) == text

@@ -284,3 +284,23 @@ async def test_hostile_text_runs_nothing(browser: "Browser", tmp_path: Path) -> 
         assert await overflow(page) == 0
         await page.goto(f"{reader.url}search?where=pages&q=<script>alert(9)</script>")
         await page.locator("h1").wait_for()
+
+
+@everywhere(["systems", "task"])
+async def test_figures_of_a_row_are_in_line(browser: "Browser", viewer: Reader, name: str) -> None:
+    async with visiting(browser, viewer.at(PAGES[name])) as page:
+        lines = await page.evaluate(
+            """() => [...document.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td.n")]
+                .filter((cell) => /^[\\d.]+/.test(cell.innerText.trim())).map((cell) => {
+                    const range = document.createRange();
+                    range.selectNodeContents(cell);
+                    return Math.round(range.getClientRects()[0].bottom);
+                }))"""
+        )
+        assert any(len(row) > 1 for row in lines)
+        assert all(max(row) - min(row) <= 4 for row in lines if row), lines
+
+
+async def test_system_on_few_tasks_has_them_in_one_table(readers: dict[str, Reader]) -> None:
+    page = await readers["served"].page(PAGES["system"])
+    assert not page.css("details.apart") and page.css("#rows [data-column=difference]")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 import pytest_asyncio
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
@@ -158,3 +159,17 @@ async def test_the_list_fits_both_window_sizes(browser: "Browser", reader: Reade
         await page.get_by_role("button", name="Show where they differ").click()
         await page.get_by_role("link", name="All runs").click()
         assert page.url == reader.url
+
+
+async def test_system_of_a_single_run_has_no_course() -> None:
+    def renamed(run: ListedRun, *systems: str) -> ListedRun:
+        (head,) = run.headlines
+        return msgspec.structs.replace(
+            run, headlines=tuple(msgspec.structs.replace(head, system=name) for name in systems)
+        )
+
+    page = shown(renamed(listed(1, "large", 41.5), "heron", "tern"), listed(0, "large", 40.0))
+    assert [one.text() for one in page.css("tr:has(.course) th")] == ["heron"]
+    assert "1 system with a single run is left out" in page.body.text()
+    nothing = shown(renamed(listed(1, "large", 41.5), "tern"), listed(0, "large", 40.0))
+    assert not nothing.css(".course")

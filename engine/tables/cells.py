@@ -1,5 +1,7 @@
 """How figures are written, wherever they are shown: scores with two decimals, shares and p values with three."""
 
+import math
+
 from adjudge.engine.runs.board import MetricBoard, Standing
 from adjudge.engine.runs.listed import Headline, ListedRun
 from adjudge.engine.tables.table import Cell
@@ -13,6 +15,7 @@ __all__ = [
     "leaders",
     "number",
     "over_interval",
+    "rounded",
     "score",
     "span",
 ]
@@ -21,6 +24,13 @@ __all__ = [
 def number(value: float | None, scale: float = 1.0, decimals: int = 2) -> str:
     """`value` times `scale`, a hyphen for None."""
     return "-" if value is None else f"{value * scale:.{decimals}f}"
+
+
+def rounded(value: float) -> str:
+    """`value` with four digits that count, or as a whole number if it has more."""
+    digits = 3 - math.floor(math.log10(abs(value))) if value else 0
+    text = f"{value:,.{max(digits, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def leaders(run: ListedRun) -> list[tuple[str, str, str]]:

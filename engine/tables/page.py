@@ -404,7 +404,25 @@ def _part(key: str, section: Section, board: Leaderboard) -> _Part:
         standings=standings,
         names=_names(standings),
         figures=figures_of(section.head, board),
-        tables=tuple(table for table in section.tables if table.kind not in _IN_STANDINGS),
+        tables=tuple(
+            _by_group(table) if table.kind == "groups" else table
+            for table in section.tables
+            if table.kind not in _IN_STANDINGS
+        ),
+    )
+
+
+def _by_group(table: Table) -> Table:
+    """Standings by group without what their pills and the standings of all tasks say, and columns that say nothing."""
+    found = table.without("tier", "integrity")
+    kinds = [column.kind for column in found.columns]
+    unscored = any(row[kinds.index("unscored")].text != "-" for row in found.rows)
+    return found.arranged(
+        [
+            at
+            for at, kind in enumerate(kinds)
+            if (unscored or kind != "scored") and any(row[at].text != "-" for row in found.rows)
+        ]
     )
 
 

@@ -8,7 +8,7 @@ from adjudge.engine.config.board import SystemConfig
 from adjudge.engine.runs.board import Corrected, Detail, Leaderboard, MetricBoard
 from adjudge.engine.runs.record import Resolution
 from adjudge.engine.statistics.selection import cause_of, remedy
-from adjudge.engine.tables.cells import bar_span, number, score
+from adjudge.engine.tables.cells import bar_span, number, rounded, score
 from adjudge.engine.tables.standings import Ranking, by_group, published, rankings, standings
 from adjudge.engine.tables.table import Cell, Column, Table
 from adjudge.judges.plural import plural
@@ -353,7 +353,7 @@ def _cost(head: MetricBoard, board: Leaderboard, detail: Detail) -> list[Table]:
         if timed:
             figures.append(None if spent is None else spent.rate)
         best = ", ".join(_spent(axis) for axis in axes if (axis, row.system) in on)
-        cells = [Cell("-" if value is None else f"{value:,.6g}", value) for value in figures]
+        cells = [Cell("-" if value is None else rounded(value), value) for value in figures]
         rows.append((Cell(row.system), score(row, head), *cells, Cell(best or "-")))
     return [
         _table(

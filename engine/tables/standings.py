@@ -227,8 +227,9 @@ def _tasks(name: str, boards: Sequence[MetricBoard]) -> str:
 
 
 def _plain(cell: Cell) -> Cell:
-    """A cell of a group: the evidence of its value is that of some tasks, not of all."""
-    return Cell(cell.text, cell.sort, short=cell.short)
+    """A cell of a group: the evidence of its value is that of some tasks, not of all. A rank keeps its pill."""
+    pills = (msgspec.structs.replace(one, tip="") for one in cell.badges if one.kind.startswith("tier"))
+    return Cell(cell.text, cell.sort, short=cell.short, badges=tuple(pills))
 
 
 def _layout(ranking: Ranking, metrics: Sequence[MetricBoard], blocks: Sequence[_Block]) -> _Layout:

@@ -74,7 +74,8 @@
       const label = naming(plot, data);
       const left = 12 + widest(names.map(label));
       const long = widest(names.map(label));
-      const side = Math.min(28, Math.max(15, (plot.clientWidth - left - 24) / Math.max(1, names.length)));
+      const right = Math.max(24, 0.62 * long);
+      const side = Math.min(28, Math.max(15, (plot.clientWidth - left - right) / Math.max(1, names.length)));
       const marks = [Plot.cell(rows, { x: "minus", y: "name", fill: "told", inset: 0.5, title: "text", tip: PAPER })];
       if (side >= 18) {
         marks.push(Plot.text(rows, {
@@ -85,8 +86,8 @@
       const above = 10 + 0.85 * long;
       return Plot.plot({
         ...base(plot, data, names, {}),
-        width: left + side * names.length + Math.max(24, 0.62 * long), height: above + 8 + side * names.length,
-        marginTop: above, marginBottom: 8, marginRight: Math.max(24, 0.62 * long), marginLeft: left,
+        width: left + side * names.length + right, height: above + 8 + side * names.length,
+        marginTop: above, marginBottom: 8, marginRight: right, marginLeft: left,
         ariaLabel: `Which differences of ${data.metric} between ${plural(names.length, "system")} are significant`,
         x: { axis: "top", domain: names, label: null, tickRotate: -55, tickFormat: label, tickSize: 0 },
         color: {

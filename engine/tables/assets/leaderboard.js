@@ -50,10 +50,11 @@ const leaderboard = (() => {
     part(head.closest("table"));
   }
 
-  // A line parts the blocks of rows, tiers among them, as long as the rows are in their order.
+  // A line parts the blocks of rows, as long as the rows are in their order: tiers in standings are sorted by rank.
   function part(table) {
     const sorted = table.querySelector("th[aria-sort]");
-    const whole = !sorted || (sorted.dataset.key === "rank" && sorted.getAttribute("aria-sort") === "ascending");
+    const ranked = table.dataset.table && sorted?.dataset.key === "rank" && sorted.getAttribute("aria-sort") === "ascending";
+    const whole = !sorted || ranked;
     let last = null;
     for (const row of table.tBodies[0].rows) {
       row.classList.toggle("parted", whole && !row.hidden && last !== null && row.dataset.block !== last);
@@ -122,11 +123,12 @@ const leaderboard = (() => {
       ranks.map(([system, rank, share]) => [systems[system][0], [rank, rank], [share, `${(100 * share).toFixed(1)} %`]]),
     ],
     pairs: ({ pairs, systems, scale }) => [
-      ["system", "minus", "difference", "low", "high", "p", "Holm p", "tasks"],
+      ["system", "minus", "difference", "interval", "p", "Holm p", "tasks"],
       pairs.map(([a, b, difference, low, high, p, holm, n]) => [
         systems[a][0],
         systems[b][0],
-        ...[difference, low, high].map((value) => [value, number(value, scale)]),
+        [difference, number(difference, scale)],
+        [low, low === null ? "-" : `${number(low, scale)} to ${number(high, scale)}`],
         [p, few(p)],
         [holm, few(holm)],
         [n, n.toLocaleString("en")],

@@ -52,6 +52,7 @@ async def home(run: OpenRun, frame: Frame, query: ListQuery) -> str:
             (ranking, _standings(run, ranking, number, query, frame.rows))
             for number, ranking in enumerate(found)
         ],
+        open=any(row.open for ranking in found for row in ranking.head.standings),
     )
 
 

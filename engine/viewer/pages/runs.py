@@ -12,6 +12,10 @@ from adjudge.engine.viewer.pages.frame import Column, Ends, Frame, Listing, Row,
 
 _STEPS = 60  # the last runs that a course shows
 
+_Value = tuple[
+    int, str, ListedRun, Headline
+]  # the place of a run among those shown, its name, and what it says
+
 
 class Step(msgspec.Struct, frozen=True):
     """A run in the course of a system: where its value and its interval are drawn, in percent, and what it says.
@@ -39,12 +43,13 @@ class Course(msgspec.Struct, frozen=True):
 
 
 class Courses(msgspec.Struct, frozen=True):
-    """All systems under one metric, drawn between the same ends."""
+    """The systems of two runs or more under one metric, drawn between the same ends; `single` have but one run."""
 
     metric: str
     low: str
     high: str
     systems: tuple[Course, ...]
+    single: int
 
 
 def runs_page(folder: str, found: Mapping[str, ListedRun], query: ListQuery) -> str:
@@ -105,33 +110,36 @@ def _date(one: ListedRun) -> str:
 
 
 def _courses(found: Mapping[str, ListedRun]) -> Iterator[Courses]:
-    """What systems reached by each metric that ranks in two runs or more."""
+    """What systems reached by each metric that ranks them in two runs or more."""
     dated = [(name, one) for name, one in reversed(list(found.items())) if one.headlines][-_STEPS:]
     for metric in dict.fromkeys(each.full for _, one in dated for each in one.headlines):
-        values = [
-            (place, name, one, each)
-            for place, (name, one) in enumerate(dated)
-            for each in one.headlines
-            if each.full == metric and each.value is not None
-        ]
-        systems = sorted({each.system for *_, each in values}, key=natural)
-        drawn = [end for *_, each in values for end in (each.value, each.low, each.high) if end is not None]
-        if len({place for place, *_ in values}) < 2:
+        by_system: dict[str, list[_Value]] = {}
+        for place, (name, one) in enumerate(dated):
+            for each in one.headlines:
+                if each.full == metric and each.value is not None:
+                    by_system.setdefault(each.system, []).append((place, name, one, each))
+        again = {
+            system: by_system[system]
+            for system in sorted(by_system, key=natural)
+            if len(by_system[system]) > 1
+        }
+        values = [each for found in again.values() for *_, each in found]
+        if not values:
             continue
-        ends, ticks = Ends.around(drawn)
-        decimals = values[0][3].decimals
+        ends, ticks = Ends.around(
+            [end for each in values for end in (each.value, each.low, each.high) if end is not None]
+        )
+        decimals = values[0].decimals
         yield Courses(
             metric,
             number(ticks[0], 1.0, decimals),
             number(ticks[-1], 1.0, decimals),
-            tuple(
-                _course(system, [one for one in values if one[3].system == system], ends, len(dated))
-                for system in systems
-            ),
+            tuple(_course(system, found, ends, len(dated)) for system, found in again.items()),
+            len(by_system) - len(again),
         )
 
 
-def _course(system: str, values: list[tuple[int, str, ListedRun, Headline]], ends: Ends, runs: int) -> Course:
+def _course(system: str, values: list[_Value], ends: Ends, runs: int) -> Course:
     (*_, first), (*_, last) = values[0], values[-1]
     apart = (last.value or 0.0) - (first.value or 0.0)
     steps: list[Step] = []
@@ -143,7 +151,7 @@ def _course(system: str, values: list[tuple[int, str, ListedRun, Headline]], end
         system,
         number(first.value, 1.0, first.decimals),
         number(last.value, 1.0, last.decimals),
-        "-" if len(values) < 2 else f"{apart:+,.{last.decimals}f}",
+        f"{apart:+,.{last.decimals}f}",
         tuple(steps),
     )
 

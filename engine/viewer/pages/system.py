@@ -57,7 +57,7 @@ async def system_page(run: OpenRun, frame: Frame, query: SystemQuery) -> str:
         value=await asyncio.to_thread(_value, run, query.system, protocol, metric),
         options=[(f"{name}.{one.name}",) * 2 for name, every in run.record.metrics.items() for one in every],
         reasons=[("", "all"), ("any", "those with a reason"), *((one, one) for one in reasons)],
-        most=_most_apart(rows, in_words),
+        most=_most_apart(rows, in_words) if len(rows) > _MOST else [],  # else the table below shows no less
         listing=shown,
         kinds=Verdicts.kinds(row["verdicts"] for row in shown.rows),
         others=len(run.record.systems) > 1,
