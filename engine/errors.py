@@ -19,7 +19,16 @@ import difflib
 import re
 from collections.abc import Iterable
 
-__all__ = ["ClusterError", "LimitReached", "StoreError", "UsageError", "nearest", "unloadable", "unwritable"]
+__all__ = [
+    "ClusterError",
+    "LimitReached",
+    "StoreError",
+    "UsageError",
+    "nearest",
+    "unloadable",
+    "unread",
+    "unwritable",
+]
 
 _NEAREST = 3
 _LISTED = 12  # names; a shorter list is offered whole where none is near
@@ -76,6 +85,11 @@ def unwritable(error: Exception, out: object) -> str:
         return f"{error.filename}: {error.strerror}"
     said = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
     return f"{out} cannot be written: {said}"
+
+
+def unread(error: Exception) -> str:
+    """Why a file, which is named already, cannot be read."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def unloadable(key: str, name: str, error: Exception) -> str:

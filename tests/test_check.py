@@ -198,7 +198,7 @@ def test_another_judge_is_said(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"system": "none"}, r"system: 'none' is not in the run; use one of good, fair"),
+        ({"system": "none"}, r"system: 'none' is not in the run; use 'good' or 'fair'"),
         ({"system": "good", "against": "none"}, r"against: 'none' is not in the baseline"),
         ({"against": "good"}, r"against: no system; pass --system A --against B"),
         ({"metrics": ["overal"]}, r"metric: unknown metric 'overal'; use 'overall'"),

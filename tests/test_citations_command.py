@@ -1,6 +1,7 @@
 """`adjudge citations`: every mark, entry and address of a report, and what became of it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -90,3 +91,14 @@ def test_what_is_no_report_is_said(tmp_path, capsys):
 
 def test_docs_show_the_forms_that_are_tested():
     assert table() in (ROOT / "docs" / "citations.md").read_text(encoding="utf-8")
+
+
+def test_table_of_questions_needs_no_list_of_tasks(tmp_path: Path, capsys) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("question,model,report\nHow long?,heron,It is long.\nWhen?,heron,In 1931.\n")
+    code, out, error = run(capsys, "citations", file, "--json")
+    assert code == 0, error
+    assert [(one["system"], one["task_id"]) for one in json.loads(out)] == [
+        ("heron", "How long?"),
+        ("heron", "When?"),
+    ]

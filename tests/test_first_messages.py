@@ -240,6 +240,7 @@ def test_tables_with_semicolons_and_byte_order_marks_are_read(tmp_path, capsys, 
         ("notes.odt", "notes.odt: a .odt file is not a configuration; `adjudge init "),
         ("", "cannot be read: Is a directory; give "),
         ("old", "this is a run, which `adjudge leaderboard "),
+        ("adjudge.yml", "adjudge.yaml\n"),
     ],
 )
 def test_other_places_than_a_configuration_are_answered(tmp_path, capsys, given, said):
@@ -414,3 +415,55 @@ def test_a_report_for_no_task_is_left_out_with_its_line(tmp_path, capsys):
     assert (
         code == 3 and "wren" in out and "reports/wren.jsonl:2: unknown task '9'" in "".join(error.split("\n"))
     )
+
+
+def test_places_of_a_run_are_answered_with_the_run(tmp_path, capsys):
+    file = config(tmp_path)
+    run(capsys, "evaluate", file)
+    for given, said in (
+        (tmp_path, f"pass {tmp_path / 'run'}\n"),
+        (file, "pass the folder of its run, which out: names\n"),
+        (tmp_path / "reports", "pass a run's folder\n"),
+    ):
+        code, _, error = run(capsys, "leaderboard", given)
+        assert code == 2 and error.endswith(said) and one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("check", "--min-scored", "all"), "--min-scored: 'all' is not a number;"),
+        (("check", "--max-drop", "nan"), "--max-drop: 'nan' is not a number;"),
+        (
+            ("check", "--baseline", "run", "--system", "wrens"),
+            "system: 'wrens' is not in the run; use 'wren'",
+        ),
+        (("export", "--format", "spaces", "--out", "x"), "format: unknown format 'spaces'; use 'space'"),
+        (
+            ("agreement", "--human", "none.csv"),
+            "human: none.csv cannot be read: No such file or directory; correct",
+        ),
+        (("agreement", "--human", "short.csv"), "task_id, system, rater, metric and value"),
+    ],
+)
+def test_unfit_options_are_answered(tmp_path, capsys, monkeypatch, command, said):
+    run(capsys, "evaluate", config(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.csv").write_text("system,metric,value\nwren,score,1\n")
+    code, _, error = run(capsys, command[0], "run", *command[1:])
+    assert code == 2 and said in one_line(error)
+
+
+def test_repeats_that_are_no_number_are_answered(tmp_path, capsys):
+    code, _, error = run(capsys, "evaluate", config(tmp_path), "--repeats", "two")
+    assert code == 2 and "--repeats: 'two' is not a whole number above 0;" in one_line(error)
+
+
+def test_reports_without_citations_are_said_to_have_none(tmp_path, capsys):
+    file = config(tmp_path, protocols=["fact"])
+    assert "no report has a citation mark or an address" in run(capsys, "plan", file)[1]
+    assert "fact: no report cites a source" in run(capsys, "evaluate", file)[1]
+    (tmp_path / "reports" / "wren.jsonl").write_text(
+        '{"task_id": "1", "system": "wren", "text": "The kite is red (https://kites.example/red)."}\n'
+    )
+    assert "cites a source" not in run(capsys, "evaluate", file)[1]

@@ -16,6 +16,7 @@ from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.found import found_in
 from adjudge.engine.runs.choice import chosen_dataset
 from tests.commands import one_line, run
+from tests.examples import shipped
 from tests.mock_openai import MockOpenAI
 from tests.paper_folders import deepresearch_bench, dr3_eval, drmi_bench, livedrbench, rigorous_bench
 from tests.result_folders import race_row, written
@@ -523,3 +524,11 @@ def test_names_are_no_settings(tmp_path_factory, names: dict[str, str]) -> None:
     start(str(folder))
     dataset = chosen_dataset(RunConfig.load(folder / "adjudge.yaml"))
     assert {one.task_id for one in dataset.reports} == {task.id for task in found.made}
+
+
+def test_tasks_of_a_benchmark_are_no_reports_for_their_answers(tmp_path: Path, capsys) -> None:
+    shutil.copytree(
+        shipped("draco"), tmp_path / "draco", ignore=shutil.ignore_patterns("adjudge.yaml", "runs")
+    )
+    found = found_in(tmp_path / "draco")
+    assert (found.layout, found.tasks, found.reports) == ("draco", ".", ("reports",))

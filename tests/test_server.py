@@ -205,6 +205,11 @@ class TestRefusals:
                 "unknown field 'taskid' in items[0]; use 'task_id'",
             ),
             ("/v1/rewards", b'{"items": [{"id": "0"}]}', "unknown field 'id' in items[0]; use 'task_id'"),
+            (
+                "/v1/rewards",
+                b'{"items": [{"response": "x"}]}',
+                "unknown field 'response' in items[0]; use 'text'",
+            ),
             ("/v1/rewards", b'{"items": {}}', "items: must be a list, not a mapping"),
             ("/v1/rewards", b'{"items": ["x"]}', "items[0]: must be a mapping, not a text"),
             ("/v1/rewards", b'{"items": [], "deadline_s": "x"}', "deadline_s: must be a number, not a text"),

@@ -20,7 +20,7 @@ from adjudge.engine.commands.exits import DONE, INCOMPLETE
 from adjudge.engine.commands.interruption import interruptible
 from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.config.judge import JudgeConfig
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unread
 from adjudge.engine.evaluation.assembly import make_judge
 from adjudge.engine.tables.table import Column, Table
 from adjudge.judges import Asked, Context, Judge
@@ -105,7 +105,7 @@ def load_attacks(file: str | Path | None = None) -> list[Attack]:
     try:
         lines = source.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"attacks: {source} cannot be read: {error}") from error
+        raise UsageError(f"attacks: {source} cannot be read: {unread(error)}; correct the path") from error
     found = []
     for number, line in enumerate(lines, 1):
         if line.strip():

@@ -21,7 +21,7 @@ from adjudge.engine.commands.exits import DONE, INCOMPLETE, REGRESSED
 from adjudge.engine.commands.notices import unfinished
 from adjudge.engine.commands.output import print_as_table
 from adjudge.engine.config.metrics import Name, headlines, named
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.board import FLAGGED_BELOW
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.runs.run import Run
@@ -247,8 +247,8 @@ def _systems(
     for key, name, record in zip(("system", "against"), pair, records, strict=True):
         if name not in record.systems:
             raise UsageError(
-                f"{key}: {name!r} is not in {'the run' if record is run else 'the baseline'}; use one of "
-                f"{', '.join(record.systems[:20])}"
+                f"{key}: {name!r} is not in {'the run' if record is run else 'the baseline'}; "
+                f"{nearest(name, record.systems)}"
             )
     return [pair]
 

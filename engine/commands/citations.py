@@ -22,6 +22,19 @@ from adjudge.engine.tables.table import Column, Table
 from adjudge.scoring.text.accounted import Account, account, lost_by
 
 
+class _Unlisted(Prompts):
+    """The tasks of reports without a list of tasks: a prompt is its own id."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def of(self, prompt: str) -> list[str]:
+        return [prompt]
+
+    def check(self, task_id: str, prompt: str) -> None:
+        """Any id may have any prompt."""
+
+
 class ReadReport(Account, frozen=True, kw_only=True):
     """The account of one report: where it was read, and whose it is."""
 
@@ -51,7 +64,7 @@ def _reports(path: str, rejected: list[Rejected]) -> Iterator[ReadReport]:
             yield _read(one, f"{one.system} on {one.task_id}")
         return
     for file in matched(Given(path)):
-        several = list(reports(file, Prompts({}), rejected))
+        several = list(reports(file, _Unlisted(), rejected))
         for one in several:
             yield _read(one, str(file) if len(several) == 1 else one.where)
 

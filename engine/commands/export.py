@@ -14,7 +14,7 @@ from adjudge.engine.commands.judge_data import write_judge_data
 from adjudge.engine.commands.notices import unfinished
 from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import StoreError, UsageError, unwritable
+from adjudge.engine.errors import StoreError, UsageError, nearest, unwritable
 from adjudge.engine.exports.every_eval_ever import write_every_eval_ever
 from adjudge.engine.exports.forms import FORMS, Form, JudgeData
 from adjudge.engine.exports.harbor import write_rewards
@@ -55,7 +55,7 @@ def export_run(
     target = Path(out)
     known = next((one for one in FORMS if one == form), None)
     if known is None:
-        raise UsageError(f"format: unknown format {form!r}; use one of {', '.join(FORMS)}")
+        raise UsageError(f"format: unknown format {form!r}; {nearest(form, FORMS)}")
     if known not in get_args(JudgeData) and (other is not None or labels is not None):
         raise UsageError("other, labels: only judge-sft and judge-preferences take them; leave them out")
     opened = Run.open(run)

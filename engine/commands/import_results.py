@@ -20,7 +20,7 @@ from adjudge.engine.commands.output import out, print_result
 from adjudge.engine.commands.run_folder import make_folder, versions, write_run
 from adjudge.engine.config.metrics import headlines
 from adjudge.engine.config.run import RunConfig
-from adjudge.engine.errors import StoreError, UsageError, unwritable
+from adjudge.engine.errors import StoreError, UsageError, nearest, unwritable
 from adjudge.engine.exports.forms import BENCHMARKS
 from adjudge.engine.formats.dataset import FormatError
 from adjudge.engine.formats.folders import (
@@ -85,7 +85,7 @@ def import_results(
         raise UsageError(f"out: {target} {_why_not(target)}")
     read = READERS.get(benchmark)
     if read is None:
-        raise FormatError(f"format: unknown format {benchmark!r}; use one of {', '.join(BENCHMARKS)}")
+        raise FormatError(f"format: unknown format {benchmark!r}; {nearest(benchmark, BENCHMARKS)}")
     results = read_results(Path(folder), benchmark, read, system)
     make_folder(target)
     record = _record(results, benchmark, target, judge or _UNKNOWN)

@@ -36,6 +36,17 @@ def positive(text: str) -> float:
     return number
 
 
+def finite(text: str) -> float:
+    """A finite number."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ArgumentTypeError(f"{text!r} is not a number")
+    return found
+
+
 def share(text: str) -> float:
     """A number from 0 to 1."""
     try:
@@ -290,7 +301,7 @@ def _evidence(commands: Commands) -> None:
         help="how text is extracted from HTML",
     )
     add("--timeout", type=positive, metavar="SECONDS", help="time limit per page")
-    add("--max-bytes", type=int, metavar="N", help="size limit per page")
+    add("--max-bytes", type=count, metavar="N", help="size limit per page")
 
 
 def _comparisons(commands: Commands) -> None:
@@ -333,14 +344,14 @@ def _comparisons(commands: Commands) -> None:
     )
     add(
         "--max-drop",
-        type=float,
+        type=finite,
         metavar="X",
         help="pass only if a drop of X, in the tables' units, is ruled out (default: any significant drop fails)",
     )
-    add("--alpha", type=float, default=0.05, metavar="P", help="chance of a false alarm (default 0.05)")
+    add("--alpha", type=finite, default=0.05, metavar="P", help="chance of a false alarm (default 0.05)")
     add(
         "--min-scored",
-        type=float,
+        type=finite,
         default=0.95,
         metavar="SHARE",
         help="share of tasks that must be scored in both runs (default 0.95)",
@@ -504,7 +515,7 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     add("--protocol", nargs="+", metavar="NAME", help="only these protocols")
     add("--fetch", choices=["live", "snapshot", "off"], help="where pages come from")
     add("--cluster", metavar="WHERE", help=WHERE)
-    add("--repeats", type=int, metavar="N", help="ask every question N times")
+    add("--repeats", type=count, metavar="N", help="ask every question N times")
     add("--retry-unscored", action="store_true", help="also ask again after permanent failures")
     add(
         "--budget",

@@ -15,6 +15,7 @@ import msgspec
 
 from adjudge.engine.config.metrics import Name, headlines, named, names_in, short_names
 from adjudge.engine.config.settings import ConfigError, Count, NotNegative, Positive
+from adjudge.engine.errors import nearest
 from adjudge.fetchers.page import PageReason
 from adjudge.scoring.contract.protocol import CaseMetrics, ScoringProtocol
 from adjudge.scoring.contract.reasons import ASKED_FOR, CAUSES, Reason, ReportReason
@@ -514,8 +515,8 @@ def _asked(
     """The protocols that the reward needs, and those that are asked all the same."""
     unknown = set(always) - {protocol.name for protocol in protocols}
     if unknown:
-        known = ", ".join(protocol.name for protocol in protocols)
-        raise FormulaError(f"reward: always: unknown protocol {min(unknown)!r}; use one of {known}")
+        near = nearest(min(unknown), (protocol.name for protocol in protocols))
+        raise FormulaError(f"reward: always: unknown protocol {min(unknown)!r}; {near}")
     return tuple(protocol for protocol in protocols if protocol.name in (*needed, *always))
 
 

@@ -1,5 +1,6 @@
 """The configuration file: YAML 1.2's words, without a key that stands twice."""
 
+import difflib
 import re
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ _Yaml.add_implicit_resolver(
 
 
 _SHOWN = 20
+_NEAR = 0.8  # of two names' letters
 _MOST = 10_000_000  # characters and values, each alias written out: what is read holds them all
 
 
@@ -138,6 +140,9 @@ def _instead(file: Path, error: OSError) -> str:
             return f"; this is a run, which `adjudge leaderboard {file}` shows; give its configuration"
         return f"; `adjudge init {file}` writes a configuration for the reports in it"
     if isinstance(error, FileNotFoundError):
+        here = sorted(one.name for suffix in ("yaml", "yml") for one in file.parent.glob(f"*.{suffix}"))
+        if near := difflib.get_close_matches(file.name, here, n=1, cutoff=_NEAR):
+            return f"; give {file.with_name(near[0])}"
         return "; correct the path, or have `adjudge init` write one for the reports in a folder"
     return ""
 

@@ -103,12 +103,12 @@ def _published(folder: Path) -> FoundFolder | None:
     for place in (folder, *_within(folder)):
         for layout in layouts():
             with suppress(UsageError, OSError, *UNREADABLE):
-                if layout == OWN or not load_tasks(layout, str(place)):
+                if layout == OWN or not _has_tasks(layout, place):
                     continue
                 tasks = os.path.relpath(place, folder)
                 if _has_reports(layout, place, ()):
                     return FoundFolder(layout=layout, tasks=tasks)
-                reports = tuple(_beside(folder, place))
+                reports = tuple(_beside(folder, layout, place))
                 if reports and _has_reports(layout, place, [str(folder / one) for one in reports]):
                     return FoundFolder(layout=layout, tasks=tasks, reports=reports)
                 if not reports:
@@ -137,11 +137,21 @@ def _within(folder: Path) -> list[Path]:
     return found
 
 
-def _beside(folder: Path, place: Path) -> Iterator[str]:
-    """The entries of the reports in `folder` beside the data set at `place`, of those in it where there are none."""
+def _beside(folder: Path, layout: str, place: Path) -> Iterator[str]:
+    """The entries of the reports in `folder` beside the data set at `place`, of those in it where there are none.
+
+    Tables of the data set's own tasks may have answers, and are no reports.
+    """
     files = [file for path in _files(folder, []) if _kind(file := InputFile(path)) in _REPORTS]
     outside = [file for file in files if place not in Path(str(file)).parents]
-    yield from _entries(folder, outside or files)
+    inside = [file for file in files if file.suffix not in TABLES or not _has_tasks(layout, Path(str(file)))]
+    yield from _entries(folder, outside or inside)
+
+
+def _has_tasks(layout: str, tasks: Path) -> bool:
+    with suppress(UsageError, OSError, *UNREADABLE):
+        return bool(load_tasks(layout, str(tasks)))
+    return False
 
 
 def _has_reports(layout: str, tasks: Path, entries: Iterable[str]) -> bool:

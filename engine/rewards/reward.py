@@ -16,6 +16,7 @@ from adjudge.engine.config.settings import mistake
 from adjudge.engine.errors import nearest
 from adjudge.engine.formats.messages import Conversation, GivenPage, Message, Pages, asked_in, pages_in
 from adjudge.engine.formats.rubric_rows import as_criteria, read_value
+from adjudge.engine.formats.usual_names import TEXT
 from adjudge.judges import Status, Usage
 from adjudge.scoring.contract.case import Citation
 from adjudge.scoring.contract.reasons import Reason
@@ -271,7 +272,14 @@ def fault(error: msgspec.ValidationError, kinds: Mapping[str, type[msgspec.Struc
         return mistake(error, kinds[""], None)
     field, path = found[1], (found[2] or "").removeprefix(".")
     kind = kinds.get(_PLACE.sub("", path))
-    near = "" if kind is None else f"; {nearest(field, kind.__struct_encode_fields__)}"
+    fields = () if kind is None else kind.__struct_encode_fields__
+    near = (
+        "; use 'text'"
+        if field in TEXT and "text" in fields
+        else f"; {nearest(field, fields)}"
+        if fields
+        else ""
+    )
     return f"unknown field {field!r}{f' in {path}' if path else ''}{near}"
 
 

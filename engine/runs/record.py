@@ -526,10 +526,23 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.convert(_current(msgspec.json.decode(file.read_bytes())), cls)
         except OSError as error:
             raise UsageError(
-                f"{folder}: not a run: {file} cannot be read ({error.strerror}); pass a run's folder"
+                f"{folder}: not a run: {file} cannot be read ({error.strerror}); {_instead(folder)}"
             ) from error
         except msgspec.MsgspecError as error:
             raise UsageError(f"{file}: not the record of a run: {error}") from error
+
+
+def _instead(folder: Path) -> str:
+    """What to give instead of a `folder` that is no run: the last ones in it."""
+    if folder.is_file():
+        return "pass the folder of its run, which out: names" if folder.suffix in (".yaml", ".yml") else _PASS
+    inside = [one for depth in ("*", "*/*") for one in folder.glob(f"{depth}/run.json")]
+    inside.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+    return f"pass {' or '.join(str(one.parent) for one in inside[:_NAMED])}" if inside else _PASS
+
+
+_PASS = "pass a run's folder"
+_NAMED = 3  # runs
 
 
 _GONE = (("config", "fetch", "limits", "retry_after"),)

@@ -15,6 +15,7 @@ import numpy as np
 
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.config.settings import ConfigError
+from adjudge.engine.errors import nearest
 from adjudge.engine.formats.dataset import Dataset, drawn
 from adjudge.scoring.contract.case import Case, Report
 from adjudge.scoring.contract.protocol import Comparing
@@ -136,7 +137,7 @@ def _pairs(protocol: Comparing, systems: Sequence[str]) -> list[tuple[str, str]]
         return list(combinations(systems, 2))
     if baseline not in systems:
         raise ConfigError(
-            f"protocols: {name}: baseline: unknown system {baseline!r}; use one of {', '.join(systems[:20])}"
+            f"protocols: {name}: baseline: unknown system {baseline!r}; {nearest(baseline, systems)}"
         )
     others = [one for one in systems if one != baseline]
     return [(one, baseline) if one < baseline else (baseline, one) for one in others]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adjudge.engine.config.metrics import headlines
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unread
 from adjudge.engine.runs.run import Run
 from adjudge.engine.runs.scores import ScoreMatrix, alone, figure, values_of
 from adjudge.engine.statistics.corrections import (
@@ -375,7 +375,7 @@ def read_preferences(file: Path) -> list[Preference]:
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"preferences: {file} cannot be read: {error}") from error
+        raise UsageError(f"preferences: {file} cannot be read: {unread(error)}; correct the path") from error
     found: list[Preference] = []
     named: dict[str, int] = {}
     for number, line in enumerate(lines, 1):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from adjudge.engine.config.metrics import Name, named
 from adjudge.engine.config.settings import mistake
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unread
 from adjudge.engine.runs.board import Corrected, CorrectedDifference, Correction
 from adjudge.engine.runs.items import Stratum, sampled_labels
 from adjudge.engine.runs.people import Report, report_of
@@ -53,6 +53,7 @@ __all__ = [
     "report_of",
 ]
 
+_RATING = "a rating has task_id, system, rater, metric and value"
 _NOT_LETTERS = re.compile(r"[^a-z]+")
 
 
@@ -111,17 +112,17 @@ def read_ratings(file: Path) -> Iterator[HumanRating]:
             text = file.read_text(encoding="utf-8-sig")
             rows = _flat(_decoded(text, file), file)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"human: {file} cannot be read: {error}") from error
+        raise UsageError(f"human: {file} cannot be read: {unread(error)}; correct the path") from error
     if not rows:
-        raise UsageError(
-            f"human: {file}: no ratings; add lines with task_id, system, rater, metric and value"
-        )
+        raise UsageError(f"human: {file}: no ratings; {_RATING}")
     seen: dict[tuple[str, str, str, str], tuple[int, float]] = {}
     for line, row in rows:
         try:
             rating = msgspec.convert(row, HumanRating, strict=False)
         except msgspec.ValidationError as error:
-            raise UsageError(f"human: {file}:{line}: {mistake(error, HumanRating, row)}") from error
+            raise UsageError(
+                f"human: {file}:{line}: {mistake(error, HumanRating, row)}; {_RATING}"
+            ) from error
         if not np.isfinite(rating.value):
             raise UsageError(f"human: {file}:{line}: value: must be a finite number")
         what = (rating.task_id, rating.system, rating.rater, rating.metric)

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from adjudge.engine.config.metrics import Name, named
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, nearest
 from adjudge.engine.runs.board import MetricBoard, Standing
 from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.build import build_leaderboard
@@ -77,8 +77,8 @@ def _checked(board: MetricBoard, least: float, system: str | None, min_scored: f
         raise UsageError(f"min: {name}: lower is better for this metric; choose one where higher is better")
     chosen = [one for one in board.standings if system in (None, one.system)]
     if not chosen:
-        known = ", ".join(one.system for one in board.standings[:20])
-        raise UsageError(f"system: {system!r} has no {name} in the run; use one of {known}")
+        near = nearest(system or "", (one.system for one in board.standings))
+        raise UsageError(f"system: {system!r} has no {name} in the run; {near}")
     for one in sorted(chosen, key=lambda standing: standing.system):
         yield _floor(board, one, least, min_scored)
 

@@ -65,7 +65,9 @@ def integrity_of(scores: pa.Table, records: Sequence[RunRecord] = ()) -> Integri
     for of, sign in found:
         signs[of].append(sign)
     said = dict.fromkeys(sign.said for _, sign in found)  # of a report under several protocols, once
-    return Integrity({of: tuple(own) for of, own in signs.items()}, (*said, *_uneven(shares)))
+    return Integrity(
+        {of: tuple(own) for of, own in signs.items()}, (*said, *_uncited(scores, shares), *_uneven(shares))
+    )
 
 
 def _on_citations(scores: pa.Table) -> Iterator[tuple[_Of, Sign]]:
@@ -108,6 +110,12 @@ def _on_lost(shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[tuple[
                 f"{row['marks_sum']:.0f}) lead to no pair of a statement and a page: its figures are about the others"
             )
             yield ("fact", system), Sign(f"{share:.0%} of marks lost", said)
+
+
+def _uncited(scores: pa.Table, shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[str]:
+    marks = sum(row["marks_sum"] for _, row in shares.values())
+    if shares and not marks and not any(_values(scores, "fact", "pairs")["pairs"].to_pylist()):
+        yield "fact: no report cites a source, by a mark or an address: there is nothing to score"
 
 
 def _uneven(shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[str]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.engine.config.metrics import Name, only
-from adjudge.engine.errors import UsageError
+from adjudge.engine.errors import UsageError, unread
 from adjudge.engine.runs.board import PublishedAgreement
 from adjudge.engine.runs.scores import figure
 from adjudge.fetchers.separated import separator_of
@@ -84,7 +84,7 @@ def read_published(file: str | Path) -> tuple[Published, ...]:
         lines = path.read_text(encoding="utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(lines, newline=""), delimiter=separator_of(lines)))
     except (OSError, UnicodeError, csv.Error) as error:
-        raise UsageError(f"published: {path} cannot be read: {error}") from error
+        raise UsageError(f"published: {path} cannot be read: {unread(error)}; correct the path") from error
     columns = [name for name in (rows[0] if rows else {}) if name]
     named = next((name for name in columns if name.strip().lower() in _NAMES), None)
     if named is None:

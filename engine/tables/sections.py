@@ -82,6 +82,7 @@ def unread_table(board: Leaderboard) -> Table | None:
     )
 
 
+_OF_PAIRS = ("first ahead", "equal", "second ahead")
 _SAID = 4  # different answers that are named
 
 
@@ -102,7 +103,7 @@ def answers_table(board: Leaderboard) -> Table | None:
     ]
     if not rows:
         return None
-    columns = (
+    columns = [
         Column("protocol", words=True),
         Column("question", words=True),
         Column("answers"),
@@ -114,16 +115,18 @@ def answers_table(board: Leaderboard) -> Table | None:
         Column("cut", spare=1),
         Column("loops", spare=1),
         Column("none", spare=1),
-    )
+    ]
+    paired = any(one.pairs for types in board.answers.values() for one in types.values())
+    kept = [at for at, one in enumerate(columns) if paired or one.name not in _OF_PAIRS]
     return Table(
         kind="answers",
         title="Answers by question type",
         note="The share of each answer, criterion by criterion, and what one tells, in bits: 0 if all are the same. "
         "Where two texts are marked side by side: how often the one shown first is ahead, both are equal, and the "
         "second is ahead. Of the answers: cut at a limit of tokens, ended in a loop, and none at all.",
-        columns=columns,
+        columns=tuple(columns),
         blocks=(tuple(rows),),
-    )
+    ).arranged(kept)
 
 
 def _said(one: Answers) -> str:

@@ -86,7 +86,12 @@ def said_of_lost(every: Sequence[Account]) -> Iterator[str]:
 
 
 def lost_by(systems: Mapping[str, Sequence[Account]]) -> Iterator[str]:
-    """Lines on each system of which more than a tenth is lost, the first with its name, the others indented."""
+    """Lines on each system of which more than a tenth is lost, the first with its name, the others indented.
+
+    A single line where nothing is cited at all.
+    """
+    if systems and not any(one.marks or one.urls or one.pairs for every in systems.values() for one in every):
+        yield "no report has a citation mark or an address"
     for name, every in systems.items():
         for place, line in enumerate(said_of_lost(every)):
             yield f"  {line}" if place else f"{name}: {line}"
