@@ -636,3 +636,14 @@ def test_verdict_is_seen_before_a_report_and_alone(verdict: str) -> None:
 )
 def test_law_surveys_ratings_and_scripts_are_no_orders(text: str) -> None:
     assert injections(text) == []
+
+
+def test_many_systems_whose_marks_lead_nowhere_share_a_note() -> None:
+    scores = [row for n in range(6) for row in rows("fact", f"s{n}", lost=[float(n)], marks=[10.0])]
+    found = integrity_of(pa.Table.from_pylist(scores))
+    note, _ = found.notes
+    assert "addresses of 4 systems lead" in note and note.endswith("s5 (50%), s4 (40%), s3 (30%) and 1 more")
+    assert [found.signs["fact", f"s{n}"][0].words for n in (2, 5)] == [
+        "20% of marks lost",
+        "50% of marks lost",
+    ]

@@ -44,6 +44,7 @@ _SIGNS = {
 """How a sign of a report is told: in a few words, and in a sentence."""
 
 _Of = tuple[str, str]
+_NAMED = 3  # systems, in a note on many
 """A protocol and a system."""
 
 
@@ -57,14 +58,19 @@ class Integrity(msgspec.Struct, frozen=True):
 def integrity_of(scores: pa.Table, records: Sequence[RunRecord] = ()) -> Integrity:
     """What is beyond the limits in the score rows of reports that were judged by themselves, the runs in `records`."""
     shares = _lost(scores)
-    found = [*_on_citations(scores), *_on_lost(shares)]
+    lost = list(_on_lost(shares))
+    found = [*_on_citations(scores), *lost]
     counted = added_signs(record.signs for record in records)
     for metric in _SIGNS:
         found += _on_reports(_counts(scores, counted, metric), metric)
     signs: defaultdict[_Of, list[Sign]] = defaultdict(list)
     for of, sign in found:
         signs[of].append(sign)
-    said = dict.fromkeys(sign.said for _, sign in found)  # of a report under several protocols, once
+    notes = [sign.said for _, sign in found]
+    if len(lost) > _NAMED:
+        alone = {sign.said for _, sign in lost}
+        notes = [*(note for note in notes if note not in alone), _lost_of_many(shares)]
+    said = dict.fromkeys(notes)  # of a report under several protocols, once
     return Integrity(
         {of: tuple(own) for of, own in signs.items()}, (*said, *_uncited(scores, shares), *_uneven(shares))
     )
@@ -110,6 +116,18 @@ def _on_lost(shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[tuple[
                 f"{row['marks_sum']:.0f}) lead to no pair of a statement and a page: its figures are about the others"
             )
             yield ("fact", system), Sign(f"{share:.0%} of marks lost", said)
+
+
+def _lost_of_many(shares: dict[str, tuple[float, dict[str, Any]]]) -> str:
+    """One note for all systems whose marks are lost, those that lose most first."""
+    lost = sorted(
+        ((share, name) for name, (share, _) in shares.items() if share > LOUD), key=lambda one: -one[0]
+    )
+    named = ", ".join(f"{name} ({share:.0%})" for share, name in lost[:_NAMED])
+    return (
+        f"fact: more than {LOUD:.0%} of the citation marks and addresses of {len(lost)} systems lead to no pair of a "
+        f"statement and a page, and their figures are about the others: {named} and {len(lost) - _NAMED} more"
+    )
 
 
 def _uncited(scores: pa.Table, shares: dict[str, tuple[float, dict[str, Any]]]) -> Iterator[str]:
