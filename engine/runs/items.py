@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.errors import UsageError
 from adjudge.fetchers.separated import separator_of
 from adjudge.scoring.contract.labels import GivesLabels, Labelled
-from adjudge.scoring.contract.protocol import installed_protocols
 from adjudge.scoring.contract.scorecard import Evidence, Scorecard
 
 __all__ = [
@@ -65,7 +65,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 def label_readers(protocols: Iterable[str]) -> dict[str, LabelReader]:
     """How the evidence of each of `protocols` is read, for those whose evidence people can label."""
-    loaders = dict(installed_protocols())
+    loaders = protocol_loaders()
     found = {name: loaders[name]() for name in protocols if name in loaders}
     return {name: kind.labelled for name, kind in found.items() if isinstance(kind, GivesLabels)}
 

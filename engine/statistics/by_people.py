@@ -9,12 +9,12 @@ from statistics import fmean
 
 import msgspec
 
+from adjudge.engine.config.protocols import protocol_loaders
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.run import Run
 from adjudge.scoring.contract.case import Case, GoldError
 from adjudge.scoring.contract.labels import ScoresLabels
-from adjudge.scoring.contract.protocol import installed_protocols
 
 __all__ = ["ByPeople", "by_people"]
 
@@ -86,6 +86,6 @@ def _values(run: Run, labels: Mapping[str, str]) -> Iterator[tuple[tuple[str, st
 
 def _scoring(run: Run) -> dict[str, ScoresLabels]:
     """The run's protocols with metrics that labels give, by name."""
-    loaders = dict(installed_protocols())
+    loaders = protocol_loaders()
     kinds = {name: loaders[name]() for name in run.metrics if name in loaders}
     return {name: kind for name, kind in kinds.items() if isinstance(kind, ScoresLabels)}
