@@ -8,6 +8,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
+from adjudge.engine.runs.record import RunRecord
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -19,6 +25,20 @@ def shipped(name: str, to: Path | None = None) -> Path:
     """
     example = _copies() / name
     return example if to is None else shutil.copytree(example, to / name)
+
+
+def evaluated(name: str, folder: Path, run: str = "run") -> Path:
+    """A run of example `name` with its own judge: the folder `run` in `folder`, beside its store.
+
+    A copy: this process evaluates each example once.
+    """
+    kept = _evaluated(name)
+    shutil.copytree(kept / "store", folder / "store", dirs_exist_ok=True)
+    copy = shutil.copytree(kept / "run", folder / run)
+    record = RunRecord.read(copy)
+    config = msgspec.structs.replace(record.config, store=str(folder / "store"), out=str(copy))
+    msgspec.structs.replace(record, config=config).write(copy)
+    return copy
 
 
 @cache
@@ -43,10 +63,25 @@ def tracked() -> list[Path]:
 
 
 @cache
-def _copies() -> Path:
-    """A folder with a copy of every example, deleted when this process ends."""
+def _evaluated(name: str) -> Path:
+    """A folder with the run and the store of example `name`, deleted when this process ends."""
+    folder = _folder()
+    config = shipped(name) / "adjudge.yaml"
+    evaluate(RunConfig.load(config, out=str(folder / "run"), store=str(folder / "store")))
+    return folder
+
+
+def _folder() -> Path:
+    """A new folder, deleted when this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="adjudge-examples-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def _copies() -> Path:
+    """A folder with a copy of every example, deleted when this process ends."""
+    folder = _folder()
     for file in tracked():
         copy = folder / file.relative_to(ROOT / "examples")
         copy.parent.mkdir(parents=True, exist_ok=True)

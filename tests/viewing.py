@@ -20,7 +20,7 @@ from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.viewer.app import FollowedRun, Shelf, Viewer
 from adjudge.engine.viewer.data.query import Where, with_fields
 from adjudge.engine.viewer.export import Names, export
-from tests.examples import shipped
+from tests.examples import evaluated, shipped
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.worlds import lines
 
@@ -35,6 +35,8 @@ HUGE = "endless " * 40_000
 
 async def quickstart(folder: Path, judge: object = "lexical", name: str = "run") -> Path:
     """The run folder of the shipped example, judged by `judge`."""
+    if judge == "lexical":
+        return await asyncio.to_thread(evaluated, "quickstart", folder, name)
     config = RunConfig.load(QUICKSTART, out=str(folder / name), store=str(folder / "store"), judge=judge)
     await evaluate_async(config)
     return folder / name
