@@ -58,9 +58,11 @@ shuffled: .venv/dev.stamp debian
 soak: .venv/dev.stamp debian
 	$(BIN)/pytest -m soak -s
 
-# The whole of what make test runs in a quick form, besides soak: mutants of the protocols, and readers of hostile texts.
+# The whole of what make test runs in a quick form, besides soak: properties on all their examples, mutants of the
+# protocols, and readers of hostile texts.
+nightly: export ADJUDGE_TESTS = whole
 nightly: soak
-	ADJUDGE_TESTS=whole $(BIN)/pytest -n 2 --dist loadfile -m 'nightly and not vllm and not soak'
+	$(BIN)/pytest -n 2 --dist loadfile -m 'nightly and not vllm and not soak'
 	$(BIN)/python -m benchmarks.mutants
 	$(BIN)/python -m benchmarks.growth
 

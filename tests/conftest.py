@@ -9,6 +9,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 from tests.browser import browser, chinese_font
+from tests.nightly import quick_or_whole
 from tests.small_ray import small_ray
 
 __all__ = ["browser", "chinese_font", "small_ray"]
@@ -29,8 +30,8 @@ STARTS_RAY = {
     "test_sick_replica",
 }
 
-# No test fails for being slow on a busy machine.
-settings.register_profile("untimed", deadline=None)
+# No test fails for being slow on a busy machine. Each run draws other examples, and `make nightly` draws all of them.
+settings.register_profile("untimed", deadline=None, max_examples=quick_or_whole(30, 100))
 settings.load_profile("untimed")
 
 # Ray's workers run at normal priority, and none is started before there is work for it.
@@ -64,5 +65,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneRay:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the longest modules first."""
+    """Start the longest modules first; properties are nightly."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("nightly")
     items.sort(key=lambda item: not _starts_ray(item.nodeid))

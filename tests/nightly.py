@@ -1,7 +1,10 @@
 """Tests marked `nightly` run in a quick form in `make test`, and whole in `make nightly`.
 
 @pytest.mark.nightly
-@settings(max_examples=quick_or_whole(3, 12))
+def test_alarms() -> None:
+    pairs = quick_or_whole(100, 400)
+
+Properties are marked by `tests.conftest`. Without `max_examples` they draw 30 examples, and 100 in `make nightly`.
 """
 
 import os

@@ -17,6 +17,7 @@ from adjudge.scoring.text.citations import parse, url_key
 from adjudge.scoring.text.cleaning import clean_report
 from adjudge.scoring.text.handed import placed
 from adjudge.scoring.text.sentences import marked, readable
+from tests.nightly import quick_or_whole
 from tests.shared_data import shared
 
 FIVE = Labels("12345", "12345")
@@ -580,7 +581,7 @@ PIECES = [*"[](){}【】^†*_|#-.`\n 15aA。文:/<>!\\", "http://a.b", "[5]", "
 MARKUP = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(MARKUP)
 def test_any_text_is_parsed_and_cleaning_is_idempotent(text: str) -> None:
     for triplet in parse.__wrapped__(text + LIST).triplets:
@@ -590,7 +591,7 @@ def test_any_text_is_parsed_and_cleaning_is_idempotent(text: str) -> None:
     assert "five.example" not in cleaned
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(MARKUP)
 def test_texts_that_may_hold_no_mark_hold_none(text: str) -> None:
     for line in text.splitlines():

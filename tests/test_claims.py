@@ -23,6 +23,7 @@ from adjudge.scoring.kernels.comparison.claims import (
     told_apart,
 )
 from benchmarks.claims import NOISES, TASKS, Noise, claimed
+from tests.nightly import quick_or_whole
 
 values = st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.1, 0.25, 0.5, 1.0]), min_size=1, max_size=9)
 
@@ -32,7 +33,7 @@ def every_sign(found: np.ndarray) -> np.ndarray:
     return np.array(list(product((1.0, -1.0), repeat=found.size))) @ found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=quick_or_whole(20, 60), deadline=None)
 @given(values)
 def test_p_against_all_sign_patterns(found: list[float]) -> None:
     own = np.array(found)

@@ -21,6 +21,7 @@ from adjudge.scoring.kernels.agreement.correlations import (
     sorted_items,
 )
 from adjudge.scoring.kernels.base.arrays import KernelError
+from tests.nightly import quick_or_whole
 
 Floats = npt.NDArray[np.float64]
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
@@ -79,7 +80,7 @@ def test_long_rankings_against_scipy(items: int) -> None:
 small = st.lists(st.integers(-2, 2) | st.none(), min_size=6, max_size=6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(small, small)
 def test_ranks_against_their_definitions(x: list[int | None], y: list[int | None]) -> None:
     """Tau-b by looking at every pair, rho from fractions: whichever path computes them."""

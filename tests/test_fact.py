@@ -43,6 +43,7 @@ from adjudge.scoring.deepresearch_bench.fact_questions import (
     may_speak_of,
 )
 from adjudge.scoring.text.citations import Triplet
+from tests.nightly import quick_or_whole
 from tests.recorded import recorded
 from tests.reference_graders import SEEDS, SHARES, cited_tasks, lose_pages, lost_pages, statistics_by_code
 from tests.shared_data import shared
@@ -667,7 +668,7 @@ hostile = st.lists(st.sampled_from(HOSTILE_PIECES) | st.text(max_size=10), max_s
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(
     hostile, st.lists(st.text(max_size=20), min_size=1, max_size=4), st.integers(1, 20), st.integers(0, 99)
 )

@@ -47,6 +47,7 @@ from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.integrity import signs_in
 from tests.examples import shipped, tracked
 from tests.made_bench import made_bench
+from tests.nightly import quick_or_whole
 from tests.random_judge import drawn, random_judge
 from tests.ranked import board_of
 from tests.reference_dr3 import dr3_folder
@@ -255,7 +256,7 @@ def claimed(question: tuple[str, object, object], rules: object) -> tuple[Scorin
     return LiveDR(), Case(task=task, report=report)
 
 
-@settings(max_examples=100)
+@settings(max_examples=quick_or_whole(20, 100))
 @given(questions, rules, st.integers(0, 1_000), st.sampled_from([0.1, 0.4, 0.8]))
 def test_bounds_hold_for_any_claims(
     question: tuple[str, object, object], rules: object, seed: int, share: float
@@ -298,7 +299,7 @@ def worst_of(metric: Metric, card: Scorecard) -> float:
     return math.inf if end is None else end
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(
     st.one_of(every_case, st.builds(claimed, questions, rules)),
     st.integers(0, 1_000),
@@ -380,7 +381,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(st.data(), st.integers(0, 1_000), st.sampled_from([0.0, 0.2, 0.5]))
 def test_no_failure_raises_the_number_of_published_calls(
     published: Cases, data: st.DataObject, seed: int, share: float
@@ -392,7 +393,7 @@ def test_no_failure_raises_the_number_of_published_calls(
     check_nothing_rises(*chosen, seed, share, data, [*JUDGE, "Well."])
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(st.data(), st.integers(0, 1_000))
 def test_page_that_cannot_be_read_counts_in_published_calls(
     published: Cases, data: st.DataObject, seed: int
@@ -407,7 +408,7 @@ def test_page_that_cannot_be_read_counts_in_published_calls(
     assert lowest_code_rate(after) <= lowest_code_rate(before) + 1e-9
 
 
-@settings(max_examples=150)
+@settings(max_examples=quick_or_whole(30, 150))
 @given(every_case, st.integers(0, 1_000), st.data())
 def test_page_that_a_report_chose_counts_in_every_figure(
     chosen: tuple[ScoringProtocol, Case], seed: int, data: st.DataObject
@@ -458,7 +459,7 @@ class Closed(Web):
         return page(address, reason=reasons[sum(address.encode()) % len(reasons)])
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(every_case, hostile, st.integers(0, 1_000))
 def test_no_text_takes_a_reward_away_in_a_closed_world(
     chosen: tuple[ScoringProtocol, Case], text: str, seed: int
@@ -480,7 +481,7 @@ def test_no_text_takes_a_reward_away_in_a_closed_world(
         assert given.value is not None or given.reason == "judge_unparseable"
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(reports(), st.integers(0, 1_000), st.data())
 def test_added_failing_citation_never_raises_a_value(case: Case, seed: int, data: st.DataObject) -> None:
     """Not only does a page that fails not help: nor does citing another one that fails."""
@@ -500,7 +501,7 @@ def test_added_failing_citation_never_raises_a_value(case: Case, seed: int, data
     assert lowest_code_rate(after) <= lowest_code_rate(before)
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(reports(), st.integers(0, 1_000), st.integers(2, 5))
 def test_spelling_an_address_in_more_ways_never_counts_twice(case: Case, seed: int, times: int) -> None:
     """A page under several addresses is one page: `c_acc_distinct` stays as it is, whatever `c_acc` does."""
@@ -538,7 +539,7 @@ SPELT: list[Callable[[str], str]] = [
 ]
 
 
-@settings(max_examples=100)
+@settings(max_examples=quick_or_whole(20, 100))
 @given(st.sampled_from(["fact", "rigorous", "dr3"]), st.data(), st.integers(0, 1_000))
 def test_splitting_never_raises_the_number_ranked_by(name: str, data: st.DataObject, seed: int) -> None:
     """Each paragraph in several, and each citation again, by other spellings of its address where it has one."""

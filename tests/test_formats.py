@@ -29,6 +29,7 @@ from tests.layouts import (
     own,
     rigorous,
 )
+from tests.nightly import quick_or_whole
 from tests.shared_data import shared
 
 
@@ -216,7 +217,7 @@ def test_bad_line_of_a_snapshot_is_named_by_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=quick_or_whole(30, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes_are_rows_or_rejected_lines(layout: str, data: st.DataObject, tmp_path: Path) -> None:
     line = data.draw(any_line(layout) | st.binary(max_size=60))
@@ -240,7 +241,7 @@ TASK_FIELDS += (
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=quick_or_whole(20, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes_are_tasks_or_rejected_lines(layout: str, data: st.DataObject, tmp_path: Path) -> None:
     """The second of two tasks is spoilt: the first one's report is still there to be evaluated."""

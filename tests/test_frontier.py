@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.frontier import pareto_frontier, pass_at_k
+from tests.nightly import quick_or_whole
 
 VALUES = st.sampled_from([0.0, 1.0, 2.0, 2.5, 3.0, float("nan")])
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(st.lists(st.tuples(VALUES, VALUES), max_size=12))
 def test_frontier_against_its_definition(points):
     scores, costs = (np.array([point[side] for point in points]) for side in range(2))

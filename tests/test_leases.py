@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adjudge.engine.cluster.driver import Leases, shares
 from adjudge.engine.config.judge import JudgeConfig
 from adjudge.engine.evaluation.gate import Limit, Rate
+from tests.nightly import quick_or_whole
 
 
 @given(st.integers(1, 500), st.integers(1, 60))
@@ -28,7 +29,7 @@ class Holder:
         self.reports: list[tuple[int, int]] = []
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(st.integers(1, 40), st.integers(0, 10**6))
 def test_leases_never_exceed_the_total(total, seed):
     chance = random.Random(seed)

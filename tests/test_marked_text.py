@@ -17,6 +17,7 @@ from adjudge.engine.viewer.data.marked_text import (
     marked_text,
     source_of,
 )
+from tests.nightly import quick_or_whole
 
 FRAGMENTS = (
     "The tower is 42 metres high", " in **all seasons** of", " the *year*", " [1](https://a.example/x_y)", ". ", "。",
@@ -70,7 +71,7 @@ def unmarked(html: str) -> str:
     return re.sub(r"<mark[^>]*>|</mark>", "", html)
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(marked())
 def test_text_without_its_marks_is_the_plain_rendering(case: tuple[str, list[Mark]]) -> None:
     text, marks = case
@@ -78,7 +79,7 @@ def test_text_without_its_marks_is_the_plain_rendering(case: tuple[str, list[Mar
     assert unmarked(shown(text, marks).html) == plain
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(marked())
 def test_every_passage_has_a_chip_and_marks_no_more(case: tuple[str, list[Mark]]) -> None:
     text, marks = case
@@ -91,7 +92,7 @@ def test_every_passage_has_a_chip_and_marks_no_more(case: tuple[str, list[Mark]]
         assert all(character in rest for character in said), (one, said)
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(marked())
 def test_marked_html_is_clean_and_crosses_no_element(case: tuple[str, list[Mark]]) -> None:
     text, marks = case
@@ -148,7 +149,7 @@ def test_pieces_of_ordinary_markdown_know_their_places() -> None:
     assert all(place is not None and text.startswith(said, place) for said, place in pieces)
 
 
-@settings(max_examples=100)
+@settings(max_examples=quick_or_whole(20, 100))
 @given(TEXTS)
 def test_parts_together_hold_the_whole_text(text: str) -> None:
     size = module.PART_CHARS

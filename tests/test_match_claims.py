@@ -19,6 +19,7 @@ from adjudge.scoring.kernels.matching.match_claims import (
     nested_scores,
     overlap,
 )
+from tests.nightly import quick_or_whole
 
 SHAPES = [(50, 50), (1, 1), (1, 9), (9, 1), (30, 70), (70, 30), (3, 0), (0, 3), (0, 0), (130, 64), (64, 200)]
 
@@ -54,7 +55,7 @@ def test_matchings_against_scipy(kind):
         assert most.count[number] == np.count_nonzero(maximum_bipartite_matching(graph) >= 0)
 
 
-@settings(max_examples=150)
+@settings(max_examples=quick_or_whole(30, 150))
 @given(
     st.lists(
         arrays.arrays(
@@ -134,7 +135,7 @@ CLAIMS = st.deferred(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(st.lists(st.tuples(st.lists(CLAIMS, max_size=3), st.integers(1, 3)), max_size=4))
 def test_nested_scores_against_a_literal_reading(drawn):
     questions = [(claims, sum(bool(claim.score) for claim in claims) + more) for claims, more in drawn]

@@ -12,6 +12,7 @@ from adjudge.fetchers.failures import Failure
 from adjudge.fetchers.limits import Limits
 from adjudge.fetchers.pace import Attempts, Turns
 from adjudge.fetchers.waits import wait_advised, wait_asked
+from tests.nightly import quick_or_whole
 from tests.virtual_time import run
 
 Rule = Callable[[float, int, str], Failure | None]
@@ -107,7 +108,7 @@ def test_every_page_is_read_at_the_pace_of_its_site(rule: Rule, most_s: float) -
     assert len(site.asked) <= 24 * 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=quick_or_whole(20, 60), deadline=None)
 @given(
     many=st.integers(3, 12),
     seconds=st.floats(0.5, 2.0),

@@ -17,6 +17,7 @@ from adjudge.scoring.kernels.comparison.paired_tests import (
     student,
     wilcoxon,
 )
+from tests.nightly import quick_or_whole
 
 SHAPES = ["normal", "discrete", "heavy", "constant shift", "missing"]
 
@@ -102,7 +103,7 @@ def test_wilcoxon_distinguishes_neighbouring_doubles():
     assert tied.z[0] > ours.z[0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(
     arrays.arrays(
         np.float64,

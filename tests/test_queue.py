@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.judges.queue import ContextQueue, Turn
+from tests.nightly import quick_or_whole
 from tests.virtual_time import run
 
 
@@ -272,7 +273,7 @@ jobs = st.lists(
 ).map(lambda found: [msgspec.structs.replace(job, name=name) for name, job in enumerate(found)])
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(jobs, st.integers(1, 8), st.sampled_from([5.0, 30.0, 1e6]), st.sampled_from([1.0, 25.0, 1e9]))
 def test_everything_is_sent_in_time_and_within_limits(
     jobs: list[Job], total: int, hold_s: float, capacity: float
@@ -291,7 +292,7 @@ def test_everything_is_sent_in_time_and_within_limits(
     assert not overdue or hold_s < 1e6, "it waited for the bound although nothing was out"
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(jobs, st.integers(1, 8))
 def test_followers_wait_while_the_leader_warms_a_cold_context(jobs: list[Job], total: int) -> None:
     judge = played(ContextQueue(total, hold_s=1e7), jobs)
@@ -307,7 +308,7 @@ def test_followers_wait_while_the_leader_warms_a_cold_context(jobs: list[Job], t
             assert not out or warm_by_others
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(jobs, st.lists(st.integers(0, 6).map(float), min_size=40, max_size=40), st.integers(1, 8))
 def test_preparing_loses_no_question(jobs: list[Job], prepares: list[float], total: int) -> None:
     jobs = [msgspec.structs.replace(job, prepare=p) for job, p in zip(jobs, prepares, strict=False)]

@@ -9,6 +9,7 @@ from scipy import stats
 
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.resampling.rankings import leave_one_out
+from tests.nightly import quick_or_whole
 
 
 def make_scores(kind: str, systems: int = 12, tasks: int = 300) -> np.ndarray:
@@ -56,7 +57,7 @@ def test_leave_one_out_against_scipy(kind):
     assert (np.diff(ours.means[ours.systems]) <= 1e-9).all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(
     arrays.arrays(
         np.float64,

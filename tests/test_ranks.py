@@ -13,6 +13,7 @@ from adjudge.engine.runs.record import TaskRecord
 from adjudge.engine.statistics.build import leaderboard_of
 from adjudge.engine.tables.standings import Ranking, standings
 from adjudge.scoring.contract.scorecard import Metric
+from tests.nightly import quick_or_whole
 from tests.ranked import (
     METRICS,
     SYSTEMS,
@@ -60,7 +61,7 @@ def good(row: Standing, sign: float) -> float:
     return -np.inf if row.value is None else sign * row.value
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(worlds())
 def test_failing_never_raises_oneself_nor_lowers_others(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, before, after, system = world

@@ -18,6 +18,7 @@ from adjudge.engine.store.part import Frames, current, encoded, framed, listed, 
 from adjudge.engine.store.place import DamagedPart, StoredFile
 from adjudge.engine.store.rows import table_of
 from adjudge.engine.store.upkeep import compact, repair
+from tests.nightly import quick_or_whole
 from tests.stores import QUESTION, judgment, opened, parts
 
 ROWS = 3000
@@ -146,7 +147,7 @@ ROW = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(rows=st.lists(ROW, min_size=1, max_size=70))
 def test_frames_of_rows_that_come_are_those_of_the_table(rows):
     """Whichever way a part is made, its bytes are the same."""
@@ -159,7 +160,7 @@ def test_frames_of_rows_that_come_are_those_of_the_table(rows):
     assert encoded(table, JUDGMENTS, frames) == encoded(table, JUDGMENTS)
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(rows=st.lists(ROW, min_size=1, max_size=70), frames=st.integers(1, 9))
 def test_records_hold_the_rows_of_the_columns(tmp_path_factory, rows, frames):
     place = Place.of(str(tmp_path_factory.mktemp("part")))

@@ -20,6 +20,7 @@ from adjudge.engine.formats import input_files
 from adjudge.engine.formats.dataset import Dataset, FormatError, Given, load_dataset
 from adjudge.scoring.text.accounted import account
 from tests.layouts import PROMPTS, Row, drb, lines, own
+from tests.nightly import quick_or_whole
 
 TEXT = '# Report\n\nIt took "41 d", as 5 < 7 [register](https://r.example/1).\n\n- The wall, über 52 汉字; it stands.'
 ROWS: list[Row] = [
@@ -111,7 +112,11 @@ NAMES = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=quick_or_whole(20, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data())
 def test_usual_names_are_taken_for_their_fields(data: st.DataObject, tmp_path: Path) -> None:
     """Also where ids are numbers, or only the question says which task it is."""

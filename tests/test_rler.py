@@ -17,6 +17,7 @@ from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
 from adjudge.scoring.rubrics.rubrics import Rler
+from tests.nightly import quick_or_whole
 from tests.recorded import digest, recorded
 from tests.reference_graders import REWARDS, WEIGHTS, drawn_failures, drawn_rewards
 from tests.tools import DirectTools
@@ -92,7 +93,7 @@ def test_rubrics_that_cannot_be_read_are_invalid_gold(rubrics: Any) -> None:
     assert set(card.reasons.values()) == {"gold_invalid"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=quick_or_whole(20, 60), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(WEIGHTS), st.integers(0, 2)), min_size=1, max_size=8))
 def test_rubrics_of_faults_alone_give_at_most_zero(rows: list[tuple[float, int]]) -> None:
     truth = {

@@ -13,6 +13,7 @@ from msgspec import Meta
 from adjudge.engine.evaluation.router import EPSILON, FLOOR, Router, choose, name_hash
 from adjudge.judges import Answer, Asked, Context, Question, ScriptedJudge
 from adjudge.judges.errors import JudgeError
+from tests.nightly import quick_or_whole
 
 
 class Verdict(Answer, frozen=True, kw_only=True):
@@ -45,7 +46,7 @@ def replica(log: Counter[str], name: str, **options) -> ScriptedJudge:
     return ScriptedJudge(opinion, **options)
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_whole(40, 200))
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 500), min_size=1, max_size=40), st.data())
 def test_choice_never_exceeds_the_bound(group, loads, data):
     loads = np.array(loads)

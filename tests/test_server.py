@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from tests.mock_openai import MockOpenAI
+from tests.nightly import quick_or_whole
 from tests.reward_server import SERVE, reward_server
 from tests.serving import TEXT, Client, serving
 from tests.worlds import world
@@ -395,6 +396,7 @@ async def test_metrics_count_rewards_by_reason_and_judge_checks(tmp_path):
         assert line in text
 
 
+@pytest.mark.nightly
 def test_fuzzing_by_the_openapi_document_finds_nothing(tmp_path):
     schemathesis = pytest.importorskip("schemathesis")
     hypothesis = pytest.importorskip("hypothesis")
@@ -406,7 +408,7 @@ def test_fuzzing_by_the_openapi_document_finds_nothing(tmp_path):
             for mode in schemathesis.GenerationMode:
 
                 @hypothesis.settings(
-                    max_examples=60,
+                    max_examples=quick_or_whole(15, 60),
                     database=None,
                     derandomize=True,
                     suppress_health_check=list(hypothesis.HealthCheck),
@@ -427,7 +429,7 @@ def test_fuzzing_by_the_openapi_document_finds_nothing(tmp_path):
 
                 with contextlib.suppress(hypothesis.errors.Unsatisfiable):
                     check()
-        assert process.poll() is None and found > 400
+        assert process.poll() is None and found > quick_or_whole(100, 400)
 
 
 def test_openapi_document_lists_every_endpoint(tmp_path):

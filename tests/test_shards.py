@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from adjudge.engine.cluster.shards import DEATHS, Shards
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Scorecard
+from tests.nightly import quick_or_whole
 
 
 def cases(tasks: int, systems: int) -> list[Case]:
@@ -82,7 +83,7 @@ class World:
         self.hire()
 
 
-@settings(max_examples=150)
+@settings(max_examples=quick_or_whole(30, 150))
 @given(
     st.integers(1, 12),
     st.integers(1, 6),
@@ -103,7 +104,7 @@ def test_every_case_is_written_once(tasks, systems, workers, seed, deadly):
     assert deadly or not world.aside
 
 
-@settings(max_examples=60)
+@settings(max_examples=quick_or_whole(20, 60))
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sets(st.integers(0, 39), max_size=3))
 def test_only_poison_cases_are_set_aside(seed, workers, poison):
     world = World(cases(10, 4), seed, frozenset(poison))

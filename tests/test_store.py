@@ -21,6 +21,7 @@ from adjudge.engine.store.scorecards import SCORE_COLUMNS, find_cards, score_tab
 from adjudge.engine.store.writer import KeyIndex
 from adjudge.scoring.contract.case import Case, Report, Task
 from adjudge.scoring.contract.scorecard import Bounds, Missing, Scorecard
+from tests.nightly import quick_or_whole
 from tests.stores import QUESTION, judgment, opened, parts
 from tests.tools import page
 
@@ -338,7 +339,7 @@ async def test_score_rows_hold_bounds_of_any_version(tmp_path):
 PREFIX = st.integers(0, 40) | st.integers(0, 2**64 - 1) | st.integers(0, 31).map(lambda high: high << 59)
 
 
-@settings(max_examples=100)
+@settings(max_examples=quick_or_whole(20, 100))
 @given(st.lists(st.lists(PREFIX, max_size=20), max_size=40), st.lists(PREFIX, max_size=20))
 def test_index_finds_every_row_of_a_prefix_in_order(batches, others):
     import numpy as np

@@ -10,6 +10,7 @@ from scipy.special import expit
 from adjudge.scoring.kernels.base.arrays import KernelError
 from adjudge.scoring.kernels.comparison.strengths import bradley_terry, win_shares
 from tests.arenas import fitted
+from tests.nightly import quick_or_whole
 
 
 def tournament(seed, systems=7, games=6, ties=0.2):
@@ -92,7 +93,7 @@ def test_strengths_of_many_tournaments_are_those_of_each():
         assert found.n_used.reshape(300, 9)[at].tolist() == alone.n_used.tolist()
 
 
-@settings(max_examples=300)
+@settings(max_examples=quick_or_whole(60, 300))
 @given(
     st.lists(st.sampled_from([0, 0, 0.5, 1, 2, 1e-6, 1e9, float("nan")]), min_size=25, max_size=25),
     st.sampled_from([1e-6, 1.0, 1e9]),
