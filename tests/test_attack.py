@@ -96,7 +96,8 @@ def test_attack_command_takes_its_own_file(tmp_path, capsys):
     assert code == 2 and "oracle" in error
 
 
-async def test_failing_judge_exits_3_and_prints_the_reason(tmp_path, capsys):
+async def test_failing_judge_exits_3_and_prints_the_reason(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("adjudge.judges.server.backoff", lambda first_s, attempt: 0.0)
     own = lines(tmp_path / "mine.jsonl", [{"id": "1", "kind": "mine", "where": "page", "text": "x"}])
 
     async def never(mock: MockOpenAI, call: Call) -> web.Response:

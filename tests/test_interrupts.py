@@ -20,6 +20,7 @@ from adjudge.engine.runs.run import Run
 from tests.chaos import Pages, cited_world
 from tests.made_runs import made_run
 from tests.mock_openai import MockOpenAI
+from tests.nightly import quick_or_whole
 from tests.result_folders import fact_row
 from tests.worlds import lines, world
 
@@ -112,9 +113,10 @@ def assert_all_ended(found: list[tuple[int, float]]) -> None:
     assert [each for each in found if each[0] != 130 or each[1] > SECONDS] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(200)
 async def test_runs_end_when_interrupted(tmp_path):
-    assert_all_ended(await interrupt(tmp_path, 20, 4))
+    assert_all_ended(await interrupt(tmp_path, quick_or_whole(8, 20), 4))
 
 
 @pytest.mark.soak

@@ -13,7 +13,7 @@ from tests.mock_openai import MockOpenAI
 from tests.worlds import ADJUDGE, world
 
 IN_FLIGHT = 8
-LATENCY = 0.1
+LATENCY = 0.05
 
 
 async def evaluate(config: Path, out: Path, store: Path) -> asyncio.subprocess.Process:
@@ -46,7 +46,7 @@ def calm(tmp_path_factory) -> tuple[int, list[dict[str, object]]]:
 
     async def run() -> int:
         async with MockOpenAI() as mock:
-            config = world(folder, systems=6, tasks=14, judge=judged_by(mock))
+            config = world(folder, systems=6, tasks=7, judge=judged_by(mock))
             process = await evaluate(config, folder / "run", folder / "store")
             _, errors = await process.communicate()
             assert process.returncode == 0, errors.decode()
@@ -70,13 +70,14 @@ async def kill_and_resume(tmp_path: Path, calm, signum: int, moment: float) -> N
     """End a run by `signum` after a share `moment` of its questions, go on, and compare with the `calm` run."""
     questions, undisturbed = calm
     async with MockOpenAI(latency=LATENCY) as mock:
-        config = world(tmp_path, systems=6, tasks=14, judge=judged_by(mock))
+        config = world(tmp_path, systems=6, tasks=7, judge=judged_by(mock))
         process = await evaluate(config, tmp_path / "run", tmp_path / "store")
         while mock.calls < moment * questions:
             await asyncio.sleep(0.01)
             assert process.returncode is None
         os.kill(process.pid, signum)
         await process.communicate()
+        mock.latency = 0.0
         assert process.returncode in (-signal.SIGKILL, 130)
         assert not (tmp_path / "run" / "scores.parquet").exists()
         resumed = await evaluate(config, tmp_path / "run", tmp_path / "store")
@@ -91,7 +92,7 @@ async def kill_and_resume(tmp_path: Path, calm, signum: int, moment: float) -> N
 async def test_background_run_of_a_script_can_be_stopped(tmp_path):
     async with MockOpenAI(latency=LATENCY) as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock", "max_in_flight": 4}
-        config = world(tmp_path, systems=6, tasks=14, judge=judge)
+        config = world(tmp_path, systems=6, tasks=7, judge=judge)
         process = await asyncio.create_subprocess_exec(
             *ADJUDGE,
             "evaluate",

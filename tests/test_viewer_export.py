@@ -38,6 +38,14 @@ async def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return await quickstart(tmp_path_factory.mktemp("quick"))
 
 
+@pytest.fixture(scope="module")
+def bare(quick: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run as it is exported without options, to be read only."""
+    site = tmp_path_factory.mktemp("a folder") / "site"
+    export(str(quick), str(site))
+    return site
+
+
 async def written(run_folder: Path, out: Path, **options: Any) -> Path:
     await asyncio.to_thread(export, str(run_folder), str(out), **options)
     return out
@@ -65,27 +73,26 @@ def texts(site: Path) -> str:
     return "\n".join(found)
 
 
-async def test_exported_links_lead_to_files(quick: Path, tmp_path: Path) -> None:
-    site = await written(quick, tmp_path / "site")
-    names = {str(file.relative_to(site)) for file in site.rglob("*")}
-    links = set(re.findall(r'(?:href|src|action)="([^"#?]+)', texts(site)))
+async def test_exported_links_lead_to_files(bare: Path) -> None:
+    names = {str(file.relative_to(bare)) for file in bare.rglob("*")}
+    links = set(re.findall(r'(?:href|src|action)="([^"#?]+)', texts(bare)))
     inside = {link for link in links if not re.match(r"https?:|data:", link)}
     assert {"index.html", "tasks.html", "left-out.html", "assets/viewer.js"} <= inside
     assert inside <= names
-    assert all('name="robots" content="noindex"' in file.read_text() for file in site.glob("*.html"))
-    assert (site / "robots.txt").read_text() == "User-agent: *\nDisallow: /\n"
+    assert all('name="robots" content="noindex"' in file.read_text() for file in bare.glob("*.html"))
+    assert (bare / "robots.txt").read_text() == "User-agent: *\nDisallow: /\n"
 
 
-async def test_export_holds_passages_and_pages_on_request(quick: Path, tmp_path: Path) -> None:
+async def test_export_holds_passages_and_pages_on_request(quick: Path, bare: Path, tmp_path: Path) -> None:
     passage = "median seasonal coefficient"
-    bare = texts(await written(quick, tmp_path / "bare"))
+    published = texts(bare)
     whole = texts(await written(quick, tmp_path / "whole", sources=True))
-    assert passage in bare and passage in whole
-    assert not list((tmp_path / "bare").glob("page-*"))
+    assert passage in published and passage in whole
+    assert not list(bare.glob("page-*"))
     read = [pages_in(file)[0]["main"] for file in (tmp_path / "whole").glob("page-*")]
     held = [HTMLParser(main).css_first(".page") for main in read]
     long = [node.text() for node in held if node is not None and len(node.text()) > 1_000]
-    plain = html.unescape(re.sub("<[^>]*>", "", bare))
+    plain = html.unescape(re.sub("<[^>]*>", "", published))
     assert len(long) > 5 and not any(text in plain for text in long)
 
 
@@ -145,13 +152,12 @@ async def test_commands_of_the_page_on_publishing(
     assert (tmp_path / "site" / "left-out.html").is_file()
 
 
-async def test_exported_folder_opens_from_disk(browser: "Browser", quick: Path, tmp_path: Path) -> None:
-    site = await written(quick, tmp_path / "a folder" / "site")
-    async with visiting(browser, (site / "index.html").as_uri()) as page:
+async def test_exported_folder_opens_from_disk(browser: "Browser", bare: Path) -> None:
+    async with visiting(browser, (bare / "index.html").as_uri()) as page:
         await page.get_by_role("link", name="Tasks").click()
         await page.locator("#rows tbody a", has_text="heat-pumps").click()
         await page.get_by_role("heading", name="Task heat-pumps").wait_for()
-        file = next(site.glob(REPORT)).as_uri()
+        file = next(bare.glob(REPORT)).as_uri()
         await page.goto(f"{file}?protocol=fact")
         await page.locator(".report a.chip").first.click()
         await page.locator("dialog mark.window").wait_for()
@@ -175,7 +181,7 @@ def overridden(run_folder: Path, protocol: str, file: Path) -> tuple[Scorecard, 
 
 
 async def test_exported_board_has_scores_by_people_too(
-    browser: "Browser", quick: Path, tmp_path: Path
+    browser: "Browser", quick: Path, bare: Path, tmp_path: Path
 ) -> None:
     labels = tmp_path / "edits.jsonl"
     card, n = overridden(quick, "fact", labels)
@@ -194,7 +200,7 @@ async def test_exported_board_has_scores_by_people_too(
         people = page.locator(f".evidence [data-n='{n}'] .people")
         assert "The page <i>says so</i>." in await people.inner_text()
         assert await page.get_by_label("People").count() == 1
-    async with visiting(browser, (await written(quick, tmp_path / "plain") / "index.html").as_uri()) as page:
+    async with visiting(browser, (bare / "index.html").as_uri()) as page:
         assert "edited by people" not in await page.locator("body").inner_text()
 
 
