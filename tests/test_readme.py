@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import run
 from tests.examples import tracked
 from tests.guide import GUIDE, IN_GUIDE, README, SERVER, block, folder, judge
 from tests.house import FLOORS
@@ -55,18 +56,18 @@ COMMANDS = [
 ]
 
 
-def adjudge(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([*ADJUDGE, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+def adjudge(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code, out, error = run(capsys, *arguments)
     # 3: one of the mock's answers leaves a scorecard unscored; the gold that it drafts has problems
     may_fall_short = arguments[0] == "evaluate" or "--check" in arguments
-    assert done.returncode in ((0, 3) if may_fall_short else (0,)), (arguments, done.stderr)
-    return done.stdout
+    assert code in ((0, 3) if may_fall_short else (0,)), (arguments, error)
+    return out
 
 
-def viewed(folder: Path, arguments: list[str]) -> str:
+def viewed(arguments: list[str]) -> str:
     """The first output of `adjudge view`, which is then ended as by Ctrl-C."""
     with subprocess.Popen(
-        [*ADJUDGE, *arguments, "--port", "0"], cwd=folder, stdout=subprocess.PIPE, text=True
+        [*ADJUDGE, *arguments, "--port", "0"], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
@@ -75,20 +76,23 @@ def viewed(folder: Path, arguments: list[str]) -> str:
     return said
 
 
-def test_commands_work_as_written(folder: Path) -> None:
+def test_commands_work_as_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
     said: dict[str, str] = {}
     with judge() as url:
         config = block("# adjudge.yaml").replace(SERVER, url)
         (folder / "adjudge.yaml").write_text(config, encoding="utf-8")
-        adjudge(folder, "evaluate", "adjudge.yaml", "--out", "runs/second", "--repeats", "2")
+        adjudge(capsys, "evaluate", "adjudge.yaml", "--out", "runs/second", "--repeats", "2")
         for arguments in COMMANDS:
             said[
                 " ".join(part for part in arguments if part in ("--human", "--preferences", "--export"))
                 or arguments[0]
             ] = (
-                viewed(folder, arguments)
+                viewed(arguments)
                 if arguments[0] == "view" and "--export" not in arguments
-                else adjudge(folder, *arguments)
+                else adjudge(capsys, *arguments)
             )
     assert set(said) == {
         "citations",
@@ -117,7 +121,7 @@ def test_readme_is_one_page_and_the_guide_has_its_commands() -> None:
     assert block("# adjudge.yaml").splitlines()[2:] == block("# adjudge.yaml", IN_GUIDE).splitlines()[2:]
 
 
-def test_rewards_work_as_written(folder: Path) -> None:
+def test_rewards_work_as_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with judge() as url:
         config = block("# adjudge.yaml").replace(SERVER, url) + block("# rewards.yaml")
         (folder / "rewards.yaml").write_text(config, encoding="utf-8")
@@ -131,8 +135,7 @@ def test_rewards_work_as_written(folder: Path) -> None:
         )
     value, reason = done.stdout.split(maxsplit=1)
     assert done.returncode == 0 and (0 < float(value) < 1) and reason.strip() == "None", done.stderr
-    done = subprocess.run([*ADJUDGE, "serve", "--help"], capture_output=True, check=False)
-    assert done.returncode == 0
+    assert run(capsys, "serve", "--help")[0] == 0
 
 
 def test_python_works_as_written(folder: Path) -> None:
@@ -153,14 +156,16 @@ def test_python_works_as_written(folder: Path) -> None:
     assert 0 <= float(value) <= 1
 
 
-def test_doctor_and_store_commands_work_as_written(folder: Path) -> None:
+def test_doctor_and_store_commands_work_as_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
     assert "adjudge doctor adjudge.yaml" in README and "adjudge store ls/compact/prune/repair URI" in GUIDE
     (folder / "adjudge.yaml").write_text(block("# adjudge.yaml").replace("my-judge", "m"), encoding="utf-8")
-    done = subprocess.run([*ADJUDGE, "doctor", "adjudge.yaml"], cwd=folder, capture_output=True, check=False)
-    assert done.returncode in (0, 1) and b"judge" in done.stdout
+    code, out, _ = run(capsys, "doctor", "adjudge.yaml")
+    assert code in (0, 1) and "judge" in out
     for action in ("ls", "compact", "prune"):
-        done = subprocess.run([*ADJUDGE, "store", action, "--help"], capture_output=True, check=False)
-        assert done.returncode == 0
+        assert run(capsys, "store", action, "--help")[0] == 0
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)

@@ -25,6 +25,7 @@ from adjudge.engine.store.upkeep import TABLES
 from adjudge.engine.telemetry.metrics import Metrics
 from adjudge.scoring.contract.scorecard import Metric, MetricWords
 from tests.browser import overflow, resized, violations, visiting
+from tests.commands import run
 from tests.guide import judge
 from tests.public_names import RELEASED, public_names
 from tests.worlds import ADJUDGE
@@ -75,8 +76,11 @@ def typed_in(page: str, *about: str) -> list[list[str]]:
     ]
 
 
-def test_quickstart_works_as_typed(tmp_path: Path) -> None:
+def test_quickstart_works_as_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its files are made as they stand, and its commands run in their order."""
+    monkeypatch.chdir(tmp_path)
     write_files(tmp_path, QUICKSTART)
     typed = typed_in(QUICKSTART, "adjudge.yaml", "runs/first", "bridges")
     assert [words[1] for words in typed] == [
@@ -89,16 +93,9 @@ def test_quickstart_works_as_typed(tmp_path: Path) -> None:
         "evaluate",
     ]
     with judge() as url:
-        said = [
-            subprocess.run(
-                [*ADJUDGE, *(word.replace(SERVER, url) for word in words[1:])],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-            for words in typed
-        ]
+        done = [run(capsys, *(word.replace(SERVER, url) for word in words[1:])) for words in typed]
+    assert [code for code, _, _ in done] == [0] * len(typed), done
+    said = [out for _, out, _ in done]
     assert "2 reports of 2 systems (A, B)" in said[0] and said[1].index(" A ") < said[1].index(" B ")
     assert "rubrics" in said[3] and "312 metres" in said[4]
     (shown,) = re.findall(r"^```text\n(.*?)^```$", QUICKSTART, re.MULTILINE | re.DOTALL)
