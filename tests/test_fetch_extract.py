@@ -16,6 +16,7 @@ from adjudge.fetchers.pool import ExtractorPool
 from adjudge.fetchers.process import Extractor, Unreadable
 from benchmarks.pages import documents
 from tests.html_shapes import SHAPES, shaped
+from tests.nightly import quick_or_whole
 from tests.processes import worker_processes
 from tests.servers.hostile import ARTICLE, PROSE, SLOW_TO_READ
 
@@ -252,19 +253,21 @@ async def test_crash_is_typed_and_the_worker_replaced() -> None:
     assert PROSE.split(".", maxsplit=1)[0] in found.text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("extractor", ["trafilatura", "fast"])
 async def test_hostile_shapes_are_read_or_refused_by_name(extractor: Extractor) -> None:
-    """60,000 elements or attributes of each shape, all by one worker, which neither dies nor runs out of time."""
+    """So many elements or attributes of each shape, all by one worker, which neither dies nor runs out of time."""
+    many = quick_or_whole(20_000, 60_000)
     pool = ExtractorPool(1, extractor=extractor, seconds=20)
     await pool.extract(ARTICLE, HTML)
     workers = worker_processes()
     for name, shape in SHAPES.items():
         refused = next((why for part, why in REFUSED.items() if part in name), None)
         if refused is None:
-            await pool.extract(shaped(shape, 60_000), HTML)
+            await pool.extract(shaped(shape, many), HTML)
             continue
         with pytest.raises(Failure) as caught:
-            await pool.extract(shaped(shape, 60_000), HTML)
+            await pool.extract(shaped(shape, many), HTML)
         assert (caught.value.reason, caught.value.detail) == ("page_unsupported", refused), name
     assert worker_processes() == workers
     await pool.close()

@@ -18,6 +18,7 @@ from adjudge.scoring.kernels.comparison.corrections import LabelledItems, labell
 from benchmarks.labels import Truth, covered
 from tests.commands import one_line, run
 from tests.labelled import example
+from tests.nightly import quick_or_whole
 from tests.worlds import lines, world
 
 
@@ -88,9 +89,12 @@ def test_undefined_figures_are_missing_and_wrong_arrays_named() -> None:
         labelled_mean(scores, short)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("accuracy", [0.75, 0.85, 0.95])
 def test_interval_covers_the_truth_as_often_as_stated(accuracy: float) -> None:
-    found = covered(Truth(tasks=60, items=15, labels=60, accuracy=accuracy), data_sets=600, seed=0)
+    found = covered(
+        Truth(tasks=60, items=15, labels=60, accuracy=accuracy), data_sets=quick_or_whole(200, 600), seed=0
+    )
     assert 0.92 <= found.mean <= 0.98 and 0.92 <= found.difference <= 0.98
     assert abs(found.bias) < 0.01
 

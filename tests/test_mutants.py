@@ -8,6 +8,7 @@ pytest.importorskip("mutmut", reason="needs the dependency group dev")
 
 from benchmarks.mutant import SCORING, Mutant, drawn
 from benchmarks.mutants import Trace
+from tests.nightly import quick_or_whole
 
 LINES = (SCORING / "text/relevance.py").read_text(encoding="utf-8").splitlines()
 BODY = next(number for number, line in enumerate(LINES, 1) if line.startswith("    return"))
@@ -18,7 +19,10 @@ def changed(line: int) -> Mutant:
     return Mutant("text.relevance", (line, line), "\n".join(text))
 
 
-def test_seed_draws_the_same_importable_mutants() -> None:
+@pytest.mark.nightly
+def test_seed_draws_the_same_importable_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one package in the quick form: each module is parsed to know what can be changed."""
+    monkeypatch.setattr("benchmarks.mutant.SCORING", quick_or_whole(SCORING / "rubrics", SCORING))
     found = list(itertools.islice(drawn(7), 3))
     assert found == list(itertools.islice(drawn(7), 3)) != list(itertools.islice(drawn(8), 3))
     for mutant in found:
