@@ -48,14 +48,40 @@ def test_wheel_holds_nothing_else_of_the_checkout(names):
 
 @pytest.fixture(scope="module")
 def alone(wheel: Path, tmp_path_factory) -> Path:
-    """The Python of an environment that has nothing but the wheel and what a notebook needs."""
+    """The Python of an environment that has nothing but the wheel and what a notebook needs, kernels compiled."""
     python = tmp_path_factory.mktemp("alone") / "environment" / "bin" / "python"
     subprocess.run([UV, "venv", "--quiet", str(python.parent.parent)], check=True)
     beside = ["ipykernel", "nbclient", "nbconvert", "pandas"]
     subprocess.run(
         [UV, "pip", "install", "--quiet", "--python", str(python), str(wheel), *beside], check=True
     )
+    subprocess.run([python, "-m", "adjudge.scoring.kernels.precompilation"], check=True)
     return python
+
+
+COUNTED = """
+import sys
+from numba.core import event
+from adjudge.engine.commands.main import main
+with event.install_recorder("numba:compile") as compiled:
+    try:
+        main()
+    finally:
+        sys.stderr.write(f"compiled: {len(compiled.buffer)}")
+"""
+
+
+def test_a_leaderboard_finds_its_kernels_compiled(alone: Path, tmp_path: Path) -> None:
+    """What is compiled ahead is all that a leaderboard uses."""
+    example = shipped("quickstart", to=tmp_path)
+    done = subprocess.run(
+        [alone, "-c", COUNTED, "evaluate", str(example / "adjudge.yaml")],
+        env={"PATH": str(alone.parent), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3 and done.stderr.endswith("compiled: 0"), done.stderr
 
 
 @pytest.mark.parametrize("snippet", ["adjudge.evaluate(", "RewardModel"])
