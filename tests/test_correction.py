@@ -3,22 +3,33 @@
 import csv
 import json
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.config.run import RunConfig
 from adjudge.scoring.kernels.comparison.corrections import powered_differences, powered_means
 from tests.boards import unequal
 from tests.commands import one_line, run
 from tests.worlds import lines
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of three systems, to be copied."""
+    folder = tmp_path_factory.mktemp("judged")
+    evaluate(RunConfig.load(unequal(folder, {"high": 0.8, "middle": 0.6, "low": 0.3})))
+    return folder
+
+
 @pytest.fixture
-def rated(tmp_path: Path, capsys) -> Path:
-    """A run of three systems, and two people's ratings of 12 of its 60 tasks."""
-    assert run(capsys, "evaluate", unequal(tmp_path, {"high": 0.8, "middle": 0.6, "low": 0.3}))[0] == 0
+def rated(made: Path, tmp_path: Path) -> Path:
+    """A copy of that run in `tmp_path`, and two people's ratings of 12 of its 60 tasks."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     draw, judged = random.Random(1), scores(tmp_path / "run")
     chosen = draw.sample(sorted({task for _, task in judged}), 12)
     rows = [

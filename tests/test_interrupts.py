@@ -129,7 +129,7 @@ async def test_run_ends_while_it_reads_its_files(tmp_path):
     """A file that never ends, as a pipe whose writer waits, or a report that takes minutes to parse."""
     config = world(tmp_path, systems=1, tasks=1)
     os.mkfifo(tmp_path / "reports" / "endless.jsonl")
-    code, took = await interrupted(config, tmp_path / "run", 5.0, on_terminal=False)
+    code, took = await interrupted(config, tmp_path / "run", 2.5, on_terminal=False)
     assert code == 130 and took < SECONDS
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from adjudge.engine.commands.evaluate import evaluate
+from adjudge.engine.commands.evaluate import evaluate_async
 from adjudge.engine.commands.export import export_run
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.run import Run
 from tests.commands import one_line
 from tests.commands import run as command
-from tests.examples import shipped
+from tests.examples import evaluated, shipped
 from tests.mock_openai import MockOpenAI
 from tests.worlds import lines
 
@@ -25,20 +25,18 @@ from tests.worlds import lines
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
     """The same reports judged by the embedded judge, and by a server."""
     folder = tmp_path_factory.mktemp("runs")
-    config = shipped(request.param) / "adjudge.yaml"
+    own = evaluated(request.param, folder, "own")
+    config, better = shipped(request.param) / "adjudge.yaml", folder / "better"
 
-    async def judged() -> tuple[Run, Run]:
+    async def judged() -> None:
         async with MockOpenAI() as mock:
-            found = []
-            for name, judge in (("own", "lexical"), ("better", f"openai:{mock.url}#mock")):
-                made = RunConfig.load(
-                    config, out=str(folder / name), store=str(folder / "store"), judge=judge
-                )
-                await asyncio.to_thread(evaluate, made)
-                found.append(Run.open(folder / name))
-            return found[0], found[1]
+            judge = f"openai:{mock.url}#mock"
+            await evaluate_async(
+                RunConfig.load(config, out=str(better), store=str(folder / "store"), judge=judge)
+            )
 
-    return asyncio.run(judged())
+    asyncio.run(judged())
+    return Run.open(own), Run.open(better)
 
 
 def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:

@@ -283,7 +283,7 @@ async def test_rewards_miss_only_what_a_dead_judge_would_judge(tmp_path):
             [alone] = await model.score([{"task_id": "0", "text": "It costs 5."}], deadline=10)
         path = two_protocols(tmp_path, **settings, reward={"weights": {"score_clipped": 1.0, "average": 1.0}})
         with RewardModel(RunConfig.load(path)) as model:
-            [both] = await model.score([{"task_id": "1", "text": "It costs 5."}], deadline=10)
+            [both] = await model.score([{"task_id": "1", "text": "It costs 5."}], deadline=5)
     assert alone.status == "scored"
     assert (both.value, both.reason) == (None, "judge_unavailable")
 

@@ -64,6 +64,7 @@ async def test_resumed_run_counts_only_its_own_work(tmp_path):
             assert process.returncode is None
         process.kill()
         await done(process)
+        mock.latency = 0.0
         place = Place.of(str(tmp_path / "store"))
         before = live_parts(place / "judgments")  # the last of them is still a journal
         kept = sum(map(len, scan(place, JUDGMENTS, ["key"])))

@@ -218,7 +218,7 @@ async def test_serve_starts_before_its_judge(tmp_path):
     path = world(tmp_path, judge=judged(f"http://127.0.0.1:{port}/v1"), reward={"metric": "score_clipped"})
     context = reward_server(path)
     url, _ = await asyncio.to_thread(context.__enter__)
-    item = {"items": [{"task_id": "0", "text": TEXT}], "deadline_s": 5}
+    item = {"items": [{"task_id": "0", "text": TEXT}], "deadline_s": 1}
     try:
         async with aiohttp.ClientSession() as client:
 
@@ -237,8 +237,10 @@ async def test_serve_starts_before_its_judge(tmp_path):
             async with asyncio.timeout(30):
                 while await ready() != 200:
                     await asyncio.sleep(0.1)
+            item["deadline_s"] = 20
             value, reason = await reward()
             assert value is not None and reason is None
+            item["deadline_s"] = 1
             await mock.stop()
             async with asyncio.timeout(30):
                 while await ready() != 503:
