@@ -10,7 +10,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests.browser import browser, chinese_font
 from tests.nightly import quick_or_whole
-from tests.small_ray import small_ray
+from tests.small_ray import end_small_ray, small_ray, uses_small_ray
 
 __all__ = ["browser", "chinese_font", "small_ray"]
 
@@ -22,8 +22,10 @@ STARTS_RAY = {
     "test_cluster_commands",
     "test_cluster_leaderboard",
     "test_cluster_metrics",
+    "test_cluster_tournament",
     "test_cluster_until_resolved",
     "test_dashboard",
+    "test_judges_cluster",
     "test_ray_start",
     "test_reward_cluster",
     "test_reward_service",
@@ -65,8 +67,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneRay:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the longest modules first; properties are nightly."""
+    """Start the longest modules first, with those that share one Ray in a row; properties are nightly."""
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("nightly")
-    items.sort(key=lambda item: not _starts_ray(item.nodeid))
+    items.sort(key=lambda item: (not _starts_ray(item.nodeid), not uses_small_ray(item)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    end_small_ray(item, nextitem)

@@ -1,7 +1,8 @@
-"""A local Ray on loopback for the tests of a module, and the warnings that Ray itself causes."""
+"""A local Ray on loopback that successive modules share, and the warnings that Ray itself causes."""
 
+import contextlib
 import os
-from collections.abc import Iterator
+import sys
 
 import pytest
 
@@ -16,9 +17,11 @@ RAY_WARNINGS = [
 
 
 @pytest.fixture(scope="module")
-def small_ray() -> Iterator[None]:
-    """A started Ray with CPUS logical CPUs."""
+def small_ray() -> None:
+    """A started Ray with CPUS logical CPUs. It ends before the next test without it."""
     ray = pytest.importorskip("ray")
+    if ray.is_initialized():
+        return
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(
         address="local",
@@ -28,5 +31,14 @@ def small_ray() -> Iterator[None]:
         log_to_driver=False,
         _node_ip_address="127.0.0.1",
     )
-    yield
-    ray.shutdown()
+
+
+def uses_small_ray(item: pytest.Item) -> bool:
+    return "small_ray" in getattr(item, "fixturenames", ())
+
+
+def end_small_ray(item: pytest.Item, following: pytest.Item | None) -> None:
+    """Called after each test, with the one that follows on this worker."""
+    if uses_small_ray(item) and (following is None or not uses_small_ray(following)):
+        with contextlib.suppress(KeyError):  # skipped: not installed
+            sys.modules["ray"].shutdown()

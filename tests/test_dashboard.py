@@ -123,6 +123,7 @@ async def test_every_panel_has_data(tmp_path, monkeypatch):
                             for name, query in list(empty.items()):
                                 if await has_data(session, asked, query, since):
                                     del empty[name]
+                mock.latency = 0.0
                 _, errors = await run.communicate()
         finally:
             await asyncio.to_thread(server.close)
