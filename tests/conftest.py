@@ -1,5 +1,6 @@
 """Fixtures shared by several modules, and how modules are distributed among workers."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -72,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("nightly")
     items.sort(key=lambda item: (not _starts_ray(item.nodeid), not uses_small_ray(item)))
+
+
+def pytest_collection_finish() -> None:
+    """What importing every test module left stays; the garbage collector need not walk it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

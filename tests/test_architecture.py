@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -60,6 +61,12 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def imports(file: Path) -> tuple[str, ...]:
+    """All names that a file imports, anywhere in it."""
+    return tuple(imported(ast.walk(ast.parse(file.read_text("utf-8")))))
+
+
 # judges/ may not import fetchers/. There, closing the judge reads the error of a failed loading, and the queue's future
 # never holds an error.
 SHIELDS = {Path("fetchers/flight.py"), Path("judges/vllm.py"), Path("judges/queue.py")}
@@ -78,7 +85,8 @@ def test_only_a_run_reads_its_record() -> None:
     """Relative paths are resolved where the record is read, so no caller can forget to."""
     for module in MODULES:
         if module != Path("engine/runs/run.py"):
-            names = {ast.unparse(node) for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
+            attributes = (node for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute))
+            names = {ast.unparse(node) for node in attributes if node.attr in ("read", "found_from_here")}
             wrong = [name for name in names if name.endswith(("RunRecord.read", ".found_from_here"))]
             assert not wrong, f"{module}: {wrong}; open the run with Run.open"
 
@@ -88,10 +96,10 @@ def test_imports_run_downwards(folder: str) -> None:
     may = {"adjudge." + name for name in (folder, *BELOW[folder])}
     for module in MODULES:
         if module.parts[0] == folder:
-            names = [name for name in imported(ast.walk(tree(module))) if name.startswith("adjudge.")]
+            names = [name for name in imports(ROOT / module) if name.startswith("adjudge.")]
             wrong = [name for name in names if ".".join(name.split(".")[:2]) not in may]
             assert not wrong, f"{module} imports {wrong}"
-            bare = [name for name in imported(ast.walk(tree(module))) if name.split(".")[0] in BELOW]
+            bare = [name for name in imports(ROOT / module) if name.split(".")[0] in BELOW]
             assert not bare, f"{module} imports {bare} by a bare name"
 
 
@@ -107,7 +115,7 @@ IMPORTED_AS = {dotted(module): module for module in MODULES}
 def edges(module: Path) -> set[str]:
     """The modules that `module` imports anywhere: at its top, in functions and for type checkers alone."""
     found = set()
-    for name in imported(ast.walk(tree(module))):
+    for name in imports(ROOT / module):
         while name and name not in IMPORTED_AS:
             name = name.rpartition(".")[0]
         found.add(name)
@@ -210,7 +218,7 @@ def test_public_names_have_one_home() -> None:
     """`adjudge` offers them; `adjudge.engine` is the package they come from, and offers none."""
     assert ast.unparse(tree(Path("engine/__init__.py"))).count("\n") == 0
     for file in (*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")):
-        names = list(imported(ast.walk(ast.parse(file.read_text()))))
+        names = imports(file)
         wrong = [
             name for name in names if name.startswith("adjudge.engine.") and name.split(".")[2][:1].isupper()
         ]
@@ -230,7 +238,7 @@ def test_test_modules_do_not_import_each_other() -> None:
     shared = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in files
-        for name in imported(ast.walk(ast.parse(path.read_text("utf-8"))))
+        for name in imports(path)
         if re.match(r"tests\.(\w+\.)*test_", name)
     }
     assert shared == set()
