@@ -1,6 +1,6 @@
 """Real disks that are full, have no room for another file, or cannot be written: every command that writes says so.
 
-Each command runs in a mount namespace of its own, on a disk in memory that goes with it. What it left there is copied
+Commands run in a mount namespace, on disks in memory that go with it. What each left there is copied
 first. Where no disk can be mounted, the tests are skipped.
 """
 
@@ -14,14 +14,17 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adjudge.engine.commands.parser import parser
 from adjudge.fetchers.files import MADE
 from tests.commands import changed, one_line
+from tests.full_disks import Job
 from tests.nightly import WHOLE
 from tests.reward_server import judge_server
 from tests.stores import judgment, opened, parts, stored_keys
+from tests.wheel import ROOT
 from tests.worlds import ADJUDGE, lines, world
 from tests.writing import EXPORTS, LIMITED, NEW, READERS, SERVERS, made, typed
 
@@ -96,14 +99,38 @@ CASES = [
 BY_OTHERS = ("database or disk is full", "is the disk full?")  # what is said where MLflow or wandb wrote
 
 
+Tried = dict[tuple[str, str], tuple[int, str, Path]]
+
+
+@pytest.fixture(scope="module")
+def tried(here: Path, tmp_path_factory: pytest.TempPathFactory) -> Tried:
+    """Of each case the exit code, what was said, and what is left on the disk."""
+    jobs = []
+    for name, kind in CASES:
+        folder = tmp_path_factory.mktemp("case")
+        disk, kept, content = (folder / place for place in ("disk", "kept", "content"))
+        for place in (disk, kept, content):
+            place.mkdir()
+        words = [word.replace("DISK", str(disk)) for word in typed(NEW[name], here, "DISK", folder)]
+        fill = DISKS[kind][0]
+        jobs.append(Job(words, fill, str(disk), str(kept), str(content), str(folder / "errors")))
+    command = [*NAMESPACE, sys.executable, "-m", "tests.full_disks"]
+    ended = subprocess.run(command, input=msgspec.json.encode(jobs), capture_output=True, cwd=ROOT)
+    assert ended.returncode == 0, ended.stderr
+    codes = msgspec.json.decode(ended.stdout, type=list[int])
+    return {
+        case: (code, Path(job.errors).read_text(), Path(job.kept))
+        for case, code, job in zip(CASES, codes, jobs, strict=True)
+    }
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_disk_that_takes_nothing_is_one_line_and_leaves_nothing(here, tmp_path, name, kind):
-    ended, kept = on_disk(kind, tmp_path, typed(NEW[name], here, "DISK", tmp_path))
-    said = ended.stderr.strip().splitlines()
-    assert ended.returncode in (1, 2), ended.stderr
-    assert "Traceback" not in ended.stderr, ended.stderr
-    assert any(words in said[-1] for words in (DISKS[kind][1], *BY_OTHERS)), ended.stderr
+def test_disk_that_takes_nothing_is_one_line_and_leaves_nothing(tried, name, kind):
+    code, error, kept = tried[name, kind]
+    assert code in (1, 2), error
+    assert "Traceback" not in error, error
+    assert any(words in error.strip().splitlines()[-1] for words in (DISKS[kind][1], *BY_OTHERS)), error
     assert not left(kept), left(kept)
 
 
