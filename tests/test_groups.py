@@ -127,7 +127,7 @@ def parted(tasks: int, rows: Rows, chosen: tuple[str, ...] | None = None) -> Lea
 
 
 @pytest.mark.nightly
-@settings(max_examples=quick_or_whole(15, 40))
+@settings(max_examples=quick_or_whole(6, 40))
 @given(worlds())
 def test_group_is_the_board_of_its_tasks(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, _, rows, _ = world
@@ -153,7 +153,7 @@ def test_group_is_the_board_of_its_tasks(world: tuple[int, Rows, Rows, str]) -> 
 
 
 @pytest.mark.nightly
-@settings(max_examples=quick_or_whole(15, 40))
+@settings(max_examples=quick_or_whole(6, 40))
 @given(worlds())
 def test_mean_over_groups_ranks_by_the_number_shown(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, _, rows, _ = world

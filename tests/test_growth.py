@@ -48,7 +48,7 @@ def test_every_public_function_that_takes_a_text_is_covered() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(READERS))
-@settings(max_examples=quick_or_whole(3, 12), suppress_health_check=list(HealthCheck))
+@settings(max_examples=quick_or_whole(1, 12), suppress_health_check=list(HealthCheck))
 @given(fragments=FRAGMENTS, listed=st.booleans())
 @example(fragments=("[1†-1",), listed=True)
 @example(fragments=("word 15. ",), listed=True)
