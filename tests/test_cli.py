@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from adjudge.engine.runs.record import RunRecord
+from adjudge.engine.statistics import agreement
 from adjudge.scoring.contract.protocol import installed_protocols
 from tests.commands import changed, one_line, run
 from tests.mock_openai import Call, MockOpenAI, completion
@@ -364,7 +365,8 @@ def test_unwritable_out_fails_before_any_question(tmp_path, capsys):
     assert not (tmp_path / "store").exists()
 
 
-def test_compare_and_agreement_of_a_run(tmp_path, capsys):
+def test_compare_and_agreement_of_a_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(agreement, "RESAMPLES", 20)
     config = world(tmp_path)
     run(capsys, "evaluate", config)
     code, out, _ = run(capsys, "compare", tmp_path / "run", "system0", "system1", "--json")

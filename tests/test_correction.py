@@ -12,6 +12,7 @@ import pytest
 
 from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
+from adjudge.engine.statistics import agreement
 from adjudge.scoring.kernels.comparison.corrections import powered_differences, powered_means
 from tests.boards import unequal
 from tests.commands import one_line, run
@@ -103,7 +104,8 @@ def test_agreement_intervals_contain_its_figures_and_repeat(rated, tmp_path, cap
     assert code == 0 and f"{low:.3f} to {high:.3f}" in out
 
 
-def test_judge_agrees_with_itself_exactly(rated, tmp_path, capsys):
+def test_judge_agrees_with_itself_exactly(rated, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(agreement, "RESAMPLES", 20)
     code, out, error = run(capsys, "agreement", tmp_path / "run", "--other", tmp_path / "run", "--json")
     assert code == 0, error
     found = next(one for one in json.loads(out) if one["metric"] == "score")

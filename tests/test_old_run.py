@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from adjudge.engine.statistics import agreement
 from adjudge.judges import LexicalJudge
 from tests.commands import run
 from tests.examples import shipped
@@ -26,6 +27,7 @@ Adjudge = Callable[..., tuple[int, str, str]]
 def adjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Adjudge:
     """Runs a command at the root of the checkout: its exit code, and what it printed."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(agreement, "RESAMPLES", 20)
     return lambda *arguments: run(capsys, *arguments)
 
 

@@ -76,7 +76,7 @@ def test_failing_never_raises_oneself_nor_lowers_others(world: tuple[int, Rows, 
             assert old.rank is None or (row.rank is not None and row.rank <= old.rank)
 
 
-@settings(max_examples=40)
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds())
 def test_ranks_follow_the_number_shown_within_their_bounds(world: tuple[int, Rows, Rows, str]) -> None:
     tasks, _, after, _ = world
@@ -94,7 +94,7 @@ def test_ranks_follow_the_number_shown_within_their_bounds(world: tuple[int, Row
             assert row.bound_high is None or row.bound_high >= row.value - 1e-12
 
 
-@settings(max_examples=40)
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds(), st.data())
 def test_bounds_hold_what_full_answers_give(world: tuple[int, Rows, Rows, str], data: st.DataObject) -> None:
     tasks, before, _, system = world
@@ -110,7 +110,7 @@ def test_bounds_hold_what_full_answers_give(world: tuple[int, Rows, Rows, str], 
             assert row.bound_high is None or row.bound_high >= value - 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds(), st.integers(1, 3))
 def test_sending_every_report_again_changes_no_number(world: tuple[int, Rows, Rows, str], times: int) -> None:
     """The same reports as further samples are no more of anything: not of the number, its bounds, or coverage."""
@@ -128,7 +128,7 @@ def test_sending_every_report_again_changes_no_number(world: tuple[int, Rows, Ro
             assert getattr(row, one) == pytest.approx(getattr(old, one), abs=1e-12), (name, one)
 
 
-@settings(max_examples=40)
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds(), st.sampled_from(["aaron", "zulu", "Baker ", "baker2"]))
 def test_another_name_changes_no_number(world: tuple[int, Rows, Rows, str], new: str) -> None:
     tasks, _, after, system = world
@@ -304,7 +304,7 @@ def test_two_tasks_claim_nothing_anywhere() -> None:
     assert metric.standings[0].low is None  # equal scores say nothing of their spread
 
 
-@settings(max_examples=40)
+@settings(max_examples=quick_or_whole(15, 40))
 @given(worlds(), st.data())
 def test_adding_a_system_changes_nobody_elses_figures(
     world: tuple[int, Rows, Rows, str], data: st.DataObject

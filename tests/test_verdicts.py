@@ -2,6 +2,7 @@
 
 import json
 
+from adjudge.engine.statistics import agreement
 from adjudge.engine.statistics.verdicts import _compared
 from tests.commands import run
 from tests.examples import shipped
@@ -18,7 +19,8 @@ def test_constant_verdicts_have_no_kappa_above_zero():
     assert _compared("p", [("yes", "yes")] * 3).kappa is None
 
 
-def test_agreement_of_two_runs_begins_with_their_verdicts(tmp_path, capsys):
+def test_agreement_of_two_runs_begins_with_their_verdicts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(agreement, "RESAMPLES", 20)
     for name in ("one", "two"):
         store = ("--store", tmp_path / "store", "--out", tmp_path / name)
         assert run(capsys, "evaluate", shipped("rubrics") / "adjudge.yaml", "--judge", "lexical", *store)[
