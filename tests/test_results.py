@@ -31,6 +31,7 @@ from adjudge.engine.runs.run import Run
 from adjudge.engine.statistics.agreement import with_humans, with_run
 from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.fetchers.snapshot import SnapshotFetcher
+from tests.commands import run
 from tests.examples import shipped
 from tests.layouts import lines
 from tests.result_folders import DRB, Row, dr3_result, fact_row, figures, race_row, same_files, written
@@ -360,7 +361,10 @@ def test_exported_runs_are_imported_with_their_figures(
         assert again[key] == pytest.approx(mine[key]), key
 
 
-def test_recorded_run_ranks_beside_our_own(tmp_path: Path, own: Path) -> None:
+def test_recorded_run_ranks_beside_our_own(
+    tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adjudge.engine.statistics.agreement.RESAMPLES", 20)
     import_results(
         written(tmp_path / "one.jsonl", [FACT_ROWS[0], FACT_ROWS[2]]), DRB, tmp_path / "run", judge="g"
     )
@@ -597,22 +601,21 @@ def test_import_says_what_a_killed_one_left(tmp_path: Path) -> None:
         import_results(*words)
 
 
-def test_import_and_export_through_the_command_line(tmp_path: Path) -> None:
+def test_import_and_export_through_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = written(tmp_path / "results/raw_results.jsonl", [race_row(1, 0.5)])
-    done = adjudge("import", file, "--format", DRB, "--out", tmp_path / "run", "--system", "x", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["systems"] == ["x"]
-    shown = adjudge("show", tmp_path / "run", "--task", "1", "--system", "x", "--json")
-    assert shown.returncode == 0, shown.stderr
-    assert adjudge("export", tmp_path / "run", "--format", DRB, "--out", tmp_path / "out").returncode == 0
+    imported = ("import", file, "--format", DRB, "--out", tmp_path / "run", "--system", "x", "--json")
+    code, out, error = run(capsys, *imported)
+    assert code == 0, error
+    assert json.loads(out)["systems"] == ["x"]
+    code, _, error = run(capsys, "show", tmp_path / "run", "--task", "1", "--system", "x", "--json")
+    assert code == 0, error
+    assert run(capsys, "export", tmp_path / "run", "--format", DRB, "--out", tmp_path / "out")[0] == 0
     assert (tmp_path / "out/race/x/raw_results.jsonl").read_bytes() == file.read_bytes()
-    wrong = adjudge("export", tmp_path / "run", "--format", "race", "--out", tmp_path / "out")
-    assert wrong.returncode == 2 and "unknown format 'race'" in wrong.stderr
-    wrong = adjudge("export", tmp_path / "run", "--format", "livedrbench", "--out", tmp_path / "out")
-    assert wrong.returncode == 2 and "has no results for livedrbench" in wrong.stderr
-    assert adjudge("import", tmp_path / "none", "--format", DRB, "--out", tmp_path / "r").returncode == 2
-
-
-def adjudge(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "adjudge.engine", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    code, _, error = run(capsys, "export", tmp_path / "run", "--format", "race", "--out", tmp_path / "out")
+    assert code == 2 and "unknown format 'race'" in error
+    unlike = ("export", tmp_path / "run", "--format", "livedrbench", "--out", tmp_path / "out")
+    code, _, error = run(capsys, *unlike)
+    assert code == 2 and "has no results for livedrbench" in error
+    assert run(capsys, "import", tmp_path / "none", "--format", DRB, "--out", tmp_path / "r")[0] == 2

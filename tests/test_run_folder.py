@@ -18,6 +18,7 @@ from adjudge.engine.config.settings import ConfigError
 from adjudge.engine.runs.pulse import FILE, STALE_S, Reading, alive, beating, held, last_pulse
 from adjudge.engine.runs.record import Due, RunRecord
 from adjudge.engine.runs.scores import provisional, settled
+from tests.commands import run as command
 from tests.made_record import made_record
 from tests.mock_openai import Call, MockOpenAI
 from tests.worlds import ADJUDGE, world
@@ -52,15 +53,12 @@ async def at_work(folder: Path, done: int) -> AsyncIterator[tuple[asyncio.subpro
             on.set()
 
 
-async def adjudge(*arguments: object) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *ADJUDGE, *map(str, arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    out, error = await process.communicate()
-    return process.returncode or 0, out.decode(), error.decode()
+async def adjudge(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """The exit code of a command beside the loop, and what it prints."""
+    return await asyncio.to_thread(command, capsys, *arguments)
 
 
-async def test_running_run_says_so_and_its_commands_work(tmp_path):
+async def test_running_run_says_so_and_its_commands_work(tmp_path, capsys):
     run = tmp_path / "run"
     async with at_work(tmp_path, done=DONE) as (process, _):
         record = RunRecord.read(run)
@@ -68,19 +66,19 @@ async def test_running_run_says_so_and_its_commands_work(tmp_path):
         assert record.due is not None and set(record.due.systems.values()) == {TASKS}
         pulse = last_pulse(run)
         assert pulse is not None and pulse.pid == process.pid
-        code, out, _ = await adjudge("leaderboard", run, "--json")
+        code, out, _ = await adjudge(capsys, "leaderboard", run, "--json")
         assert code == 0
         board = json.loads(out)
         assert "still running" in board["provisional"][0] and board["provisional"][0] in board["notes"]
         assert 0 < board["metrics"][0]["n_tasks"] < TASKS
         assert all(row["coverage"] == 1.0 for row in board["metrics"][0]["standings"]), "nobody lags behind"
-        code, _, error = await adjudge("evaluate", tmp_path / "adjudge.yaml")
+        code, _, error = await adjudge(capsys, "evaluate", tmp_path / "adjudge.yaml")
         assert code == 2 and "another run is at work" in error and f"process {process.pid}" in error
     assert RunRecord.read(run).state == "stopped"
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT])
-async def test_stopped_run_says_so_and_is_continued(tmp_path, signum):
+async def test_stopped_run_says_so_and_is_continued(tmp_path, capsys, signum):
     run = tmp_path / "run"
     before = time.time()
     async with at_work(tmp_path, done=DONE) as (process, on):
@@ -90,32 +88,34 @@ async def test_stopped_run_says_so_and_is_continued(tmp_path, signum):
         assert record.state == "stopped" and before < record.ended < time.time()
         assert record.why == ("its process was killed" if signum == signal.SIGKILL else "interrupted")
         system = next(iter(record.systems))
-        code, out, error = await adjudge("compare", run, *record.systems[:2], "--json")
+        code, out, error = await adjudge(capsys, "compare", run, *record.systems[:2], "--json")
         assert code == 0 and json.loads(out)["metrics"]
         assert "provisional" in error and record.why in error
-        code, out, error = await adjudge("show", run, "--task", next(iter(record.tasks)), "--system", system)
+        code, out, error = await adjudge(
+            capsys, "show", run, "--task", next(iter(record.tasks)), "--system", system
+        )
         assert code == 0 and "provisional" in error
         on.set()
-        code, _, error = await adjudge("evaluate", tmp_path / "adjudge.yaml")
+        code, _, error = await adjudge(capsys, "evaluate", tmp_path / "adjudge.yaml")
         assert code in (0, 3), error
     after = RunRecord.read(run)
     assert after.state == "finished" and after.due is None and after.run != record.run
     assert not (run / FILE).exists()
-    code, out, _ = await adjudge("leaderboard", run, "--json")
+    code, out, _ = await adjudge(capsys, "leaderboard", run, "--json")
     assert code == 0 and not json.loads(out)["provisional"]
 
 
-async def test_failed_start_leaves_the_earlier_run(tmp_path):
+async def test_failed_start_leaves_the_earlier_run(tmp_path, capsys):
     async with MockOpenAI() as mock:
         judge = {"backend": "openai", "url": mock.url, "model": "mock"}
         config = world(tmp_path, systems=2, tasks=2, judge=judge)
-        code, _, error = await adjudge("evaluate", config)
+        code, _, error = await adjudge(capsys, "evaluate", config)
         assert code in (0, 3), error
     before = (tmp_path / "run" / "run.json").read_bytes()
-    code, _, error = await adjudge("evaluate", config, "--store", tmp_path / "other")
+    code, _, error = await adjudge(capsys, "evaluate", config, "--store", tmp_path / "other")
     assert code == 1 and "nothing was stored" in error
     assert (tmp_path / "run" / "run.json").read_bytes() == before
-    code, out, _ = await adjudge("leaderboard", tmp_path / "run", "--json")
+    code, out, _ = await adjudge(capsys, "leaderboard", tmp_path / "run", "--json")
     assert code == 0 and not json.loads(out)["provisional"]
 
 

@@ -1,8 +1,6 @@
 """Tasks and systems are chosen in one way by every command, and what is left out by choice is not missing."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from adjudge.engine.errors import UsageError
 from adjudge.engine.runs.choice import chosen_dataset
 from adjudge.engine.runs.record import RunRecord
 from adjudge.engine.statistics.build import build_leaderboard
+from tests.commands import run
 from tests.layouts import LAYOUTS, lines
 from tests.made_runs import made_run
 
@@ -157,7 +156,7 @@ def test_runs_with_different_choices_are_noted(tmp_path: Path) -> None:
     assert sum("evaluated only systems" in note for note in notes) == 2
 
 
-def test_command_line_chooses_over_the_file(tmp_path: Path) -> None:
+def test_command_line_chooses_over_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = config(tmp_path, {"languages": ["en"], "limit": 1})
     file = tmp_path / "adjudge.yaml"
     file.write_text(
@@ -165,18 +164,12 @@ def test_command_line_chooses_over_the_file(tmp_path: Path) -> None:
         | {"fetch": {"mode": "off"}, "select": {"languages": ["en"], "limit": 1}})
     )  # fmt: skip
     chosen = ("--limit", "2", "--system", "Atlas", "--json")
-    planned = adjudge("plan", file, *chosen)
-    assert (planned.returncode, json.loads(planned.stdout)["cases"]) == (0, 2), planned.stderr
-    done = adjudge("evaluate", file, *chosen)
-    assert (done.returncode, json.loads(done.stdout)["scorecards"]) == (0, 2), done.stderr
-    board = adjudge("leaderboard", tmp_path / "run", "--task", "2", "--domain", "Health", "--json")
-    assert json.loads(board.stdout)["metrics"][0]["n_tasks"] == 1, board.stderr
-    wrong = adjudge("leaderboard", tmp_path / "run", "--task", "3")
-    assert wrong.returncode == 2
-    assert "select.tasks: unknown task '3'; use '2' or '4'" in wrong.stderr
-    assert adjudge("evaluate", file, "--limit", "0").returncode == 2
-
-
-def adjudge(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "adjudge.engine", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    code, out, error = run(capsys, "plan", file, *chosen)
+    assert (code, json.loads(out)["cases"]) == (0, 2), error
+    code, out, error = run(capsys, "evaluate", file, *chosen)
+    assert (code, json.loads(out)["scorecards"]) == (0, 2), error
+    board = run(capsys, "leaderboard", tmp_path / "run", "--task", "2", "--domain", "Health", "--json")
+    assert json.loads(board[1])["metrics"][0]["n_tasks"] == 1, board
+    code, _, error = run(capsys, "leaderboard", tmp_path / "run", "--task", "3")
+    assert code == 2 and "select.tasks: unknown task '3'; use '2' or '4'" in error
+    assert run(capsys, "evaluate", file, "--limit", "0")[0] == 2
