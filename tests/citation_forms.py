@@ -465,6 +465,8 @@ NO_CITATIONS = (
     "Every look-up takes O(1), and a move f(2)",
     "The rule was printed in Rivers 2015;135(2):381-388",
     "采用方案②可以节省成本",
+    "A curve of a third degree, (t-25)^2 + 3·(t-25)^3, has the terms a·ΔT² and (1/2)³",
+    "The vector [1, 1]ᵀ has equal parts",
 )
 """Sentences whose numbers and brackets are no marks, though the report has a list."""
 

@@ -202,6 +202,13 @@ def test_how_numbers_stand_in_a_report_decides_which_are_marks(body: str, found:
     assert [triplet.ref_idx for triplet in parse(f"# Fields\n\n{body}\n\n{_TEN}").triplets] == found
 
 
+def _listed(*labels: str) -> str:
+    """A list of the mill and the weights."""
+    return "## References\n\n" + "".join(
+        f"{label} A work. {url}\n" for label, url in zip(labels, (MILL, WEIGHTS), strict=True)
+    )
+
+
 _FRONT = "---\ntitle: Fields of the river\nsources:\n  - {url}\ntags: [oats, rye]\n---\n\n"
 
 
@@ -237,6 +244,65 @@ def test_source_of_which_nothing_is_stated_is_listed(said: str) -> None:
 def test_what_is_no_citation_gives_no_pair(sentence: str) -> None:
     text = BASIC.replace("## References", f"## Methods\n\n{sentence}. It was so.\n\n## References")
     assert pairs(text) == PAIRS
+
+
+_LAWS = "# Rivers\n\nBy Article 3(2) and § 4(1), no mill may stand (1).\n\n## References\n\n"
+
+
+def test_paragraphs_of_laws_are_no_marks() -> None:
+    found = parse(f"{_LAWS}(1) A law. {MILL}\n(2) Another. {WEIGHTS}\n").triplets
+    assert [(one.fact, one.url) for one in found] == [
+        ("By Article 3(2) and § 4(1), no mill may stand.", MILL)
+    ]
+
+
+@pytest.mark.parametrize("raised", ["¹", "<sup>1</sup>", "^1"])
+def test_raised_two_is_a_mark_where_one_is_too(raised: str) -> None:
+    two = raised.translate(str.maketrans("1¹", "2²"))
+    text = "The mill grinds oats{}. Barges carry ninety tonnes{}.\n\n" + _listed("1.", "2.")
+    assert {url for _, url in pairs(text.format(raised, two))} == {MILL, WEIGHTS}
+    assert pairs(text.format("", two)) == set()
+
+
+@pytest.mark.parametrize("slot", ["[post-id]", "{post_id}", "{post_id}/more", "[post-id]/more"])
+@pytest.mark.parametrize("form", ["It rained, says {}.", "It rained, says [one]({}).", "| It rained | {} |"])
+def test_address_holds_what_is_to_be_filled_in(slot: str, form: str) -> None:
+    url = f"https://forum.example/t/{slot}"
+    found = account(form.format(url))
+    assert [one.url for one in found.pairs] == [url] and found.urls_unused == ()
+
+
+@pytest.mark.parametrize(
+    "words", ["↗", "¹⁷", "[3]", "https://mill.example/oats", "![](https://a.example/b.png)"]
+)
+def test_words_of_a_link_that_say_nothing_are_not_in_the_fact(words: str) -> None:
+    found = parse(f"The mill grinds oats [{words}]({MILL}). It rained.\n").triplets
+    assert [(one.fact, one.url) for one in found] == [("The mill grinds oats.", MILL)]
+
+
+def test_pictures_that_are_links_alone_cite_nothing() -> None:
+    badge = "[![Oats](https://badges.example/oats.svg)]({})"
+    text = f"# The river\n\nIt rained.\n\n{badge.format(MILL)}\n{badge.format(WEIGHTS)}\n\nIt snowed.\n"
+    assert parse(text).triplets == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("Oats grow there [{}], [{}], [{}].", "Oats grow there."),
+        ("Oats grow there ({}, in May) and rye.", "Oats grow there (in May) and rye."),
+        ("Oats grow there (e.g., {}).", "Oats grow there."),
+        ("Oats are kept in `.mill/oats` ({}).", "Oats are kept in .mill/oats."),
+    ],
+)
+def test_marks_leave_nothing_of_themselves_in_the_fact(sentence: str, fact: str) -> None:
+    text = sentence.format(*(f"https://w{n}.example/" for n in range(3)))
+    assert {one.fact for one in parse(text).triplets} == {fact}
+
+
+def test_name_of_a_forum_begins_a_sentence() -> None:
+    text = f"A miller ({MILL}) counted sacks. r/bargees ({BARGES}) counted boats.\n"
+    assert pairs(text) == {("A miller counted sacks.", MILL), ("r/bargees counted boats.", BARGES)}
 
 
 @pytest.mark.parametrize("copied", RESIDUE)

@@ -63,9 +63,12 @@ _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
 SCHEME = r"(?:[hH][tT][tT][pP][sS]?://|[wW](?<![\w/.@-].)[wW][wW]\.(?=[\w-]{1,63}\.[^\W\d]))"
 """What an address in a text begins with; in both cases, for speed."""
 ADDRESS_END = (
-    r"(?:[\s<>\"`|^{}（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?![!#$%&*+,./=?@_~-])|\Z)"
+    r"(?:\{(?![a-zA-Z_][\w.-]{0,40}\})|[\s<>\"`|^}"
+    r"（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?![!#$%&*+,./=?@_~-])|\Z)"
 )
 """What an address in a text ends before."""
+ADDRESS_TEXT = r"(?>\{[a-zA-Z_][\w.-]{0,40}\}|.)+?"
+"""What an address in a text consists of up to there: any characters, and names of what is to be filled in."""
 _TARGET = re.compile(
     r"<?(?:(?!(?:doi|arxiv|mailto|tel|sms):)[a-z][a-z0-9+.-]{1,20}:(?=[^\s<>])|www\."
     r"|//(?=[\w-]{1,63}\.[\w-])|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))",
@@ -102,7 +105,7 @@ _TOKEN = re.compile(
     r"[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒⁻][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
-    rf"|(?P<url>{SCHEME}(?!{ADDRESS_END}).+?(?={ADDRESS_END})))",
+    rf"|(?P<url>{SCHEME}(?!{ADDRESS_END}){ADDRESS_TEXT}(?={ADDRESS_END})))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
@@ -119,6 +122,8 @@ _MORE = re.compile(r",? (?:and|or|und|oder|et|ou|y|o)\b")  # a list of numbers g
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _POWER = re.compile(r"(?<![\d.,])10$")
+_POWERS = frozenset(("2", "3"))
+_VARIABLE = re.compile(r"(?<![^\W\d_])[Δδ∂]?[A-Za-zα-ωΑ-Ω]$")
 _PLAIN = re.compile(
     # a sentence, a clause or a table's cell ends behind it
     r"(?:(?<=[^\W\d_] )(?P<worded>)|(?<=[)）\"”*] )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
@@ -158,8 +163,12 @@ _ROUND = re.compile(r" ?\d{1,3}(?: ?[,，;；、] ?\d{1,3}){0,20} ?")
 SMALL_SIGNS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⸴˒"
 SMALL = str.maketrans(SMALL_SIGNS, "0123456789-,,")
 
-# In front of parentheses that go on with it: a function's name, an item's number, a journal's volume.
-_IN_NAME = re.compile(r"(?:(?<![^\W\d_])[A-Za-z]|\d[\s*_]{0,2};\s?\d{1,4}|\b[Vv]ol\.? ?\d{1,4})$")
+# In front of parentheses that go on with it: a function's name, an item's number, a journal's volume, a law's article.
+_IN_NAME = re.compile(
+    r"(?:(?<![^\W\d_])[A-Za-z]|\d[\s*_]{0,2};\s?\d{1,4}|\b[Vv]ol\.? ?\d{1,4}"
+    r"|(?:\b(?:[Aa]rt(?:icles?|ikel|ículo|\.)?|[Ss]ec(?:tions?|\.)|[Rr]ules?|[Cc]lauses?|[Rr]ecitals?)|§)"
+    r" ?\d{1,4}[a-z]?)$"
+)
 _WORKS = re.compile(r"[;；]")
 _FRONT = re.compile(r"([^\W\d_]{1,20}|#|№)[.:：]{0,2}[ _-]?")
 # A place in a work: a word or a sign and a number.
@@ -210,8 +219,8 @@ class Mark(NamedTuple):
 
     @property
     def is_button(self) -> bool:
-        """Whether its link is such as those are by which a page is used: one of a script, or of nothing."""
-        return self.labels == _NOWHERE or self.url[:11].lower() == "javascript:"
+        """Whether its link is such as those are by which a page is used: one of a script, of nothing, or a picture."""
+        return self.labels == _NOWHERE or self.url[:11].lower() == "javascript:" or self.raw[:3] == "[!["
 
 
 _Span = tuple[int, int, Mark]  # where a mark begins and ends
@@ -302,7 +311,7 @@ class Labels(NamedTuple):
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
     report has marks in brackets. `plain` if they may stand without any sign at all, `glued` if close behind words too.
-    `words` may stand in front of them.
+    `words` may stand in front of them. `powers` if a raised 2 or 3 is no mark, as in a report without a raised 1.
     """
 
     known: Collection[str] = ()
@@ -310,6 +319,7 @@ class Labels(NamedTuple):
     plain: bool = True
     words: Collection[str] = ()
     glued: bool = False
+    powers: bool = False
 
 
 def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
@@ -388,6 +398,13 @@ def _target(text: str, start: int, end: int) -> str:
     return url if url.startswith("#") or leads_out(url) else ""
 
 
+# The words of a link that say nothing: signs, a picture, the address itself.
+_WORDLESS = re.compile(
+    r"[\W_]*|!\[[^\[\]]{0,300}\]\([^\s()]{1,2000}\)|(?:https?://|www\.)[^\s\[\]]{1,8192}",
+    re.IGNORECASE,
+)
+
+
 def leads_out(target: str) -> bool:
     """Whether a link to `target` cites an address of any scheme, rather than a place in the report or people."""
     return _TARGET.match(target) is not None
@@ -401,11 +418,13 @@ def _link_mark(text: str, start: int, middle: int, stop: int, known: Collection[
     """
     title, target, before = text[start + 1 : middle], _target(text, middle + 2, stop), text[start - 1 : start]
     inner = title.strip("[]【】^\\ ")
-    labels = (label(inner),) if inner.isdecimal() and len(inner) <= 4 else ()
+    number = inner.translate(SMALL)
+    labels = (label(number),) if number.isdecimal() and len(number) <= 4 else ()
     if target.startswith("#"):
         return Mark(labels) if labels else None
     if target:
-        mark = Mark(labels, exact_url(_with_scheme(target)), "" if labels else title)
+        says = not labels and _WORDLESS.fullmatch(title) is None
+        mark = Mark(labels, exact_url(_with_scheme(target)), title if says else "")
     elif inner and before != "`" and not before.isalnum() and not text[middle + 2 : stop].strip(" <>"):
         mark = Mark(labels or _NOWHERE, title="" if labels else title)
     else:
@@ -489,7 +508,7 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
         mark = _raised(match, known)
     elif kind == "bracket" or (kind == "sup" and not _is_figure(match)):
         labels = _labels(match["numbers"] or match["raised"], known.known)
-        mark = Mark(labels) if labels else None
+        mark = Mark(labels) if labels and not (kind == "sup" and _is_power(match, labels, known)) else None
     return (mark, end) if mark else None
 
 
@@ -528,7 +547,14 @@ def _raised(match: re.Match[str], known: Labels) -> Mark | None:
     """A raised number that is no unit's, ion's or isotope's."""
     if _is_figure(match):
         return None
-    return _of_known(_labels(match["small"].translate(SMALL), known.known), known.known)
+    labels = _labels(match["small"].translate(SMALL), known.known)
+    return None if _is_power(match, labels, known) else _of_known(labels, known.known)
+
+
+def _is_power(match: re.Match[str], labels: tuple[str, ...], known: Labels) -> bool:
+    """Whether a raised 2 or 3 is an exponent: that of a variable, or any in a report of powers."""
+    squares = _POWERS.issuperset(labels)
+    return squares and (known.powers or _VARIABLE.search(_before(match)) is not None)
 
 
 def _is_figure(match: re.Match[str]) -> bool:
@@ -596,9 +622,10 @@ _LISTED = re.compile(r" {0,2}([,，、;；–—~|&-]|(?:and|und|et|y|和|及)(?
 
 
 def _labels(numbers: str, known: Collection[str]) -> tuple[str, ...]:
-    """`1, 3-5` as labels; empty for what looks like an interval, a year or a list of values."""
+    """`1, 3-5` as labels; empty for what looks like an interval, a year, a vector or a list of values."""
     labels, counts = (_known_numbers if len(numbers) <= _MAX_KNOWN else _numbers)(numbers)
-    return labels if counts or all(map(known.__contains__, labels)) else ()
+    repeated = len(set(labels)) < len(labels) and _WHERE.search(numbers) is None  # a vector
+    return labels if counts or (not repeated and all(map(known.__contains__, labels))) else ()
 
 
 def _numbers(numbers: str) -> tuple[tuple[str, ...], bool]:

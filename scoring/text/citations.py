@@ -172,15 +172,19 @@ def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
 
 
 _NUMBERS = re.compile(r" ?[\d, ]{1,40}")
+_FIRST_RAISED = re.compile(r"(?=[¹<])(?:¹|<sup>\s?\\?\[?1(?!\d))")
 _MAX_SHOWING = 5_000  # marks that show how a report cites
 
 
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     """`labels`, with how numbers without any sign may stand in a report of `found` lines, as its first marks show.
 
+    A raised 2 or 3 is a power in a report that raises no 1.
+
     They are figures if the report cites more often in other ways; close behind words they are marks only where a third
     of the list's numbers stand so.
     """
+    labels = labels._replace(powers=not any(_FIRST_RAISED.search(line.raw) for line in found))
     if not labels.bare:
         return labels
     labels = labels._replace(glued=True)
@@ -780,7 +784,8 @@ class _Body:
                     break
                 sentences = marked(piece, self._sources.labels).sentences()
                 for place, sentence in enumerate(sentences):
-                    self._sentence(sentence, len(sentences) == 1, place > 0)
+                    follows = place > 0 and self._last() is not before
+                    self._sentence(sentence, len(sentences) == 1, follows)
             if len(self._paragraph) == 1 and _BOLD_LINE.fullmatch(self._paragraph[0]):
                 own = self._last()
                 own = None if own is before else own

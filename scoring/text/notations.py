@@ -34,7 +34,7 @@ _LINKED = re.compile(
     rf"|&lt;(?P<escaped>https?://(?>(?:(?!&[lg]t;)[^\s<>]){{1,2000}}))&gt;"
     # no mark behind an address, and no part of it: "https://...[1]", "https://...?a[b]=c"
     rf"|(?<![(<\"'=])(?P<doc>{_LINK}(?<![.,;:!?)]))\[(?!\^?[\w.:-]{{0,16}}[ _]?\d{{1,4}}[\],;†])(?=[^\[\]\n]*[^\W\d_])"
-    r"(?P<six>[^\[\]\n]{1,300})\](?![(=&%\[\w])"
+    r"(?P<six>[^\[\]\n]{1,300})\](?![(=&%\[\w/])"
     r"|(?<=\))\{:?[ .#\w=\"'-]{1,100}\}",
     re.IGNORECASE,
 )
@@ -44,6 +44,9 @@ _LINKED_SIGN = re.compile(
     r"|(?<=\){))"
 )
 _LINKED_PARTS = ("|", "[[", ">`_", "[url=", "\\href{", "\\url{", "&lt;http", "){")
+# Words behind a path that name what is to be filled in: "https://forum.example/threads/[thread-id]".
+_SLOT = re.compile(r"[a-z\d._-]+")
+_HOST_SLASHES = 3  # of an address without a path
 _BEHIND = re.compile(r"\[(?<=[^\s\[\]()]\[)")
 _WORDS = re.compile(r"[^\]\n]{0,300}[a-z]", re.IGNORECASE)
 _NO_ADDRESS = re.compile(r"[\s\[\]()]")
@@ -213,6 +216,9 @@ def _footnote(sign: str) -> str:
 
 def _link(found: re.Match[str]) -> str:
     """A link in another markup as one of Markdown; nothing for the attributes of a link."""
+    doc = found["doc"] or ""
+    if doc.endswith("/") and doc.count("/") > _HOST_SLASHES and _SLOT.fullmatch(found["six"]):
+        return found[0]
     named = next(filter(None, map(found.group, ("piped", "org", "rst", "code", "href", "doc"))), None)
     words = next(filter(None, map(found.group, ("one", "two", "three", "four", "five", "six"))), "")
     bare = found["url"] or found["escaped"]
@@ -255,6 +261,8 @@ def _with_signed(text: str) -> str:
     named: dict[str, set[int]] = {}
     for found in found_at(_SIGNED_SIGN, _SIGNED, text) if listed["any"] else ():
         named.setdefault(str(found.lastgroup), set()).update(map(int, re.findall(r"\d+", found[0])))
+    if 1 not in named.get("caret", ()):  # powers
+        named.pop("caret", None)
     marks = {
         kind
         for kind, numbers in named.items()

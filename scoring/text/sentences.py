@@ -50,7 +50,12 @@ _SHORTENED = frozenset(
 )
 _EMPHASIS_SIGN = re.compile(r"[*_~`<]")  # what all emphasis begins with; most sentences have none
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
-_BEFORE_POINT = re.compile(r" (?=[.,;!?，。；：！？、)）\]】])")
+_BEFORE_POINT = re.compile(r" (?=[,;!?，。；：！？、)）\]】]|\.(?![\w/]))")  # none of a name: ".env", ".NET"
+# What marks leave between them: the commas that parted them, those at the end of a clause or behind a bracket.
+_PARTED = re.compile(
+    r"(?=[,;，；、(（\[])(?:[,;，；、](?: ?[,;，；、]){0,40} ?(?=[.!?。！？)）]|$)"
+    r"|([,;，；、])(?: ?[,;，；、]){1,40}|([(（\[]) ?[,;，；、] ?)"
+)
 _NAMES = (
     r"(?:sources?|refs?|references?|see(?: also)?|via|from|cited in|according to|(?:数据|资料|信息)?来源"
     r"|参考(?:资料|文献)?|参见|详见|见|引自|出处)"
@@ -83,13 +88,17 @@ TITLES_BEHIND = re.compile(
 )
 """Works in parentheses behind a full stop, their addresses taken out."""
 LEFT_OVER = re.compile(
-    rf"<[ ]?>|[(（\[【][\s,，;；、.]{{0,20}}(?:{_NAMES} ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]",
+    rf"<[ ]?>|[(（\[【][\s,，;；、.]{{0,20}}(?:(?:{_NAMES}|e\.g\.) ?[:：]?)?[\s,，;；、.]{{0,20}}[)）\]】]",
     re.IGNORECASE,
 )
 """Brackets that hold nothing once the marks are out of them, or only a word such as "Source:"."""
 _LEFT_OPEN = "<(（[【"  # what such brackets open with
 LABEL_ONLY = re.compile(rf"[\s>*_-]{{0,20}}{_NAMES}?[\s:：*_,，;；、.。]{{0,20}}", re.IGNORECASE)
 """A line that holds nothing else once the marks are out of it."""
+_FORUM = (
+    "r/",
+    "u/",
+)  # what the names of a forum and of its members begin with, at the start of a sentence too
 _QUOTED = re.compile(r"[.!?…][*_]{0,3}[\"”’»」』]")
 _NAMED = re.compile(
     rf"[*_)]{{0,3}} ?[—–-]{{1,2}} ?[^.!?\n]{{1,150}}[{_MARK}{_LINK}][)\]*_. ]{{0,4}}$", re.MULTILINE
@@ -130,6 +139,8 @@ class Marked:
             titles = [f"[{mark.title}]" if mark.title else "" for mark in self.marks[:inside]]
             titles += [""] * (len(self.marks) - inside)
             said = tidy(self._filled(titles))
+            if self.marks:
+                said = _PARTED.sub(r"\1\2", said)
             if ")" in said or "）" in said or "]" in said:
                 said = TITLES_BEHIND.sub("", said)
             self._fact = said[:MAX_FACT]
@@ -179,7 +190,7 @@ class Marked:
                 boundaries.append(end)
             elif (
                 (rest and template[end] not in " \n" and not "一" <= template[end] <= "鿿")
-                or rest[:1].islower()
+                or (rest[:1].islower() and rest[:2] not in _FORUM)
                 or rest[:1] == "§"
                 or (_QUOTED.search(match[0]) and _NAMED.match(template, end))
             ):
