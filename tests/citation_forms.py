@@ -446,6 +446,16 @@ BESIDE = {
         f"ninety tonnes a day]({BARGES}) [(also)]({WEIGHTS})\n2. No bridge crosses the river.\n"
     ),
     "list on one line": _NUMBERS + f"References: [1] {MILL} [2] {BARGES} [3] {WEIGHTS}\n",
+    "list between dots": _NUMBERS + f"**Sources:** [1] {MILL} • [2] {BARGES} • [3] {WEIGHTS}\n",
+    "links that are sentences": (
+        f"# The river\n\nIt is said so. [The mill grinds oats for all who live along the upper valley of the river]"
+        f"({MILL}). Others say more. [Barges carry ninety tonnes of it down the river to the sea in a week]({BARGES})."
+        f"[[3]]({WEIGHTS}) No bridge crosses the river.\n"
+    ),
+    "numbers behind short words": (
+        "# The river\n\nThe mill grinds oats and lives on it.1 Barges carry ninety tonnes to us.2 Barges carry ninety "
+        "tonnes from DC.3 No bridge crosses the river.\n\n" + _listed("1.", "2.", "3.")
+    ),
 }
 FORMS = NUMBERS_AND_LISTS | LABELS | LINKS | HTML | BESIDE
 

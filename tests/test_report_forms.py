@@ -166,6 +166,20 @@ def test_row_says_what_it_is_about_where_its_name_is_a_link() -> None:
     assert {triplet.fact for triplet in parse(table).triplets} == {"#: 1; Mill: [Oat mill]; Price: $3"}
 
 
+@pytest.mark.parametrize(
+    ("title", "fact"),
+    [
+        ("Mill URL", "Mill URL: [Oat mill]; Price: $3 a sack"),
+        ("Work & link", "Work & link: [Oat mill]; Price: $3 a sack"),
+        ("Source URL", "Price: $3 a sack"),
+        ("URL", "Price: $3 a sack"),
+    ],
+)
+def test_link_in_a_column_of_names_and_addresses_names_the_row(title: str, fact: str) -> None:
+    table = f"| {title} | Price |\n|---|---|\n| [Oat mill]({MILL}) | $3 a sack |\n"
+    assert [triplet.fact for triplet in parse(table).triplets] == [fact]
+
+
 _FIGURES = (
     "A box of pods costs $22.56. 24 K-Cups come in it. The miller sold 30 percent (2021). 2 Sacks were left."
 )
@@ -303,6 +317,73 @@ def test_marks_leave_nothing_of_themselves_in_the_fact(sentence: str, fact: str)
 def test_name_of_a_forum_begins_a_sentence() -> None:
     text = f"A miller ({MILL}) counted sacks. r/bargees ({BARGES}) counted boats.\n"
     assert pairs(text) == {("A miller counted sacks.", MILL), ("r/bargees counted boats.", BARGES)}
+
+
+_PARTS = (
+    "# Banks\n\nIt rained [1]. It snowed [2]. It froze [3].\n\n## References\n\n"
+    "[1] A https://w1.example/\n[2] B https://w2.example/\n[3] C https://w3.example/\n\n"
+    "# Water\n\nFish swim [1]. Frogs hop [2]. Birds fly [3].\n\n## References used in this section\n\n{}"
+)
+
+
+def test_marks_above_a_list_without_addresses_lead_nowhere() -> None:
+    found = parse(_PARTS.format("[1] Miller on fish.\n[2] What is a frog?\n[3] Book of birds.\n"))
+    assert [one.fact for one in found.triplets] == ["It rained.", "It snowed.", "It froze."]
+    assert found.unresolved == ("[1]", "[2]", "[3]")
+
+
+_CITING = (
+    f"# The river\n\nThe mill grinds oats [A]({MILL}).\n\n"
+    f"Barges carry ninety tonnes [B]({BARGES}) [C]({WEIGHTS}).\n\n"
+)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        f"It rained.\n\n**Sources:** [A]({MILL}), [B]({BARGES})\n",
+        f"It rained.\n\n---\n\n**References**:\n- Register: {MILL}\n- Ledger: {BARGES}\n\n---\n\n*Made today*\n",
+        f"## More URLs\n\n12. {MILL}\n13. {BARGES}\n\n---\n*It took a day. End of report.*\n",
+    ],
+)
+def test_sources_at_the_end_are_those_of_the_report(end: str) -> None:
+    assert pairs(_CITING + end) == PAIRS
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "- Oats: {mill} (they rest in it)\n- Barges: {barges}\n",
+        "- **Oat register**: [mill.example/oats]({mill})\n- **Barge ledger**: [barges.example]({barges})\n",
+        "- **Main link:** `{mill}`\n",
+    ],
+)
+def test_items_that_are_names_and_addresses_cite_nothing(items: str) -> None:
+    text = f"# The river\n\n## Where to look\n\n{items.format(mill=MILL, barges=BARGES)}\n## Last\n\nIt snowed.\n"
+    assert [one.url for one in parse(text).triplets if "rest in it" not in one.fact] == []
+    assert BARGES not in {one.url for one in parse(text).triplets}
+
+
+def test_title_of_a_note_is_no_part_of_what_it_states() -> None:
+    text = (
+        f"> [!note] Mind the mill\n> It grinds oats ([A]({MILL})).\n\n> [!TIP]\n> It rests [B]({WEIGHTS}).\n"
+    )
+    assert [one.fact for one in parse(text).triplets] == ["It grinds oats ([A]).", "It rests [B]."]
+
+
+@pytest.mark.parametrize(
+    ("more", "cites"),
+    [("", True), (f"See [A]({WEIGHTS}).", False), (f"## References\n\n- {MILL}\n- {WEIGHTS}\n", True)],
+)
+def test_address_in_code_cites_where_no_other_stands(more: str, cites: bool) -> None:
+    found = {one.url for one in parse(f"The mill sends its oats to `{MILL}` by day.\n\n{more}\n").triplets}
+    assert (MILL in found) is cites
+
+
+def test_numbers_behind_full_stops_are_marks_beside_others() -> None:
+    body = "Oats grow.1 Rye grows too.2 Hops climb.3 It rains.4\n\nsow() \\# as it grows \\[5, 6\\]\n\nSee pits [7].\n"
+    text = f"# Fields\n\n{body}\n{_TEN}"
+    assert {triplet.ref_idx for triplet in parse(text).triplets} == {1, 2, 3, 4, 5, 6, 7}
 
 
 @pytest.mark.parametrize("copied", RESIDUE)

@@ -7,7 +7,7 @@ import msgspec
 
 from adjudge.judges.plural import plural
 from adjudge.scoring.contract.case import Citation
-from adjudge.scoring.text.citation_marks import ADDRESS_END, ADDRESS_TEXT, SCHEME, clean_url, exact_url
+from adjudge.scoring.text.citation_marks import ADDRESS_END, SCHEME, clean_url, exact_url
 from adjudge.scoring.text.citations import Citations, cited, url_key
 from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.signs import found_at
@@ -29,7 +29,7 @@ _EXAMPLES = 5
 
 # An address wherever it stands, found without what the reader of citations knows. It ends before a link's target.
 _END = rf"(?:{ADDRESS_END}|\]\()"
-_ADDRESS = re.compile(rf"{SCHEME}(?!{_END}){ADDRESS_TEXT}(?={_END})")
+_ADDRESS = re.compile(rf"{SCHEME}(?!{_END}).+?(?={_END})")
 _ADDRESS_SIGN = re.compile(r"[hHwW](?=[tTwW]{2})")
 _MAX_ADDRESSES = 20_000
 

@@ -176,6 +176,7 @@ class _Block:
         "bare",
         "end",
         "labels",
+        "last",
         "led",
         "marked",
         "row",
@@ -186,7 +187,7 @@ class _Block:
     )
 
     def __init__(self, start: int, square: bool, row: bool, titled: int, alone: bool) -> None:
-        self.start = self.end = start
+        self.start = self.end = self.last = start
         self.square = square  # its labels stand in square brackets
         self.row = row
         self.titled = titled  # how surely the line above names a list
@@ -197,6 +198,15 @@ class _Block:
         self.bare = True  # nothing stands in it but entries, each with an address behind its title
         self.waits = False  # whether the last entry has not led to an address yet
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it is a list by its title and its numbers, [1], [2], [3], wherever its entries lead."""
+        count = len(self.labels)
+        numbered = (
+            self.square and count >= _FEWEST_NAMED and self.labels == list(map(str, range(1, count + 1)))
+        )
+        return numbered and self.titled > 0
+
     def leads(self, line: int) -> None:
         self.led, self.waits, self.end = self.led + 1, False, line
 
@@ -205,6 +215,7 @@ _CHANCE, _MANY = (
     2,
     5,
 )  # labels in brackets that may stand there by chance, and how many times over others do not
+_FEWEST_NAMED = 3  # entries of a list without addresses
 _MAX_BEFORE = 60  # characters of an entry in front of its address, where something stands behind that
 
 
@@ -228,9 +239,10 @@ class _Word:
 class _Named:
     """A line such as "Sources:" with addresses below it."""
 
-    def __init__(self, start: int, tight: bool, sure: bool) -> None:
+    def __init__(self, start: int, tight: bool, apart: bool, sure: bool) -> None:
         self.start = self.end = start
         self.tight = tight  # it follows the text without a blank line
+        self.apart = apart  # a ruler stands between it and the text
         self.sure = sure  # its words name nothing else
         self.followed = False  # by more text in its section
         self.lines = 0  # with addresses
@@ -259,6 +271,7 @@ _RAISED_POINTER = re.compile(
 )
 _MAY_POINT = re.compile(r"[\[【［〔〖(（^\d<¹²³⁴-⁹①-⑳㉑-㉟]")  # what a mark of any form has
 _MAX_POINTERS = 20_000
+_ADDRESS_STARTS = re.compile(r"https?://[^\s<>()\[\]\"#?]{1,300}", re.IGNORECASE)
 _MOST_SOURCES = 12  # lines below a name that are the sources of a section
 # A word in front of numbers, as marks have it: "[Page 3]", "(Sources: 1, 2)".
 _WORDED_POINTER = re.compile(
@@ -347,6 +360,9 @@ class _Outliner:
         self._last: int | None = None  # a line that names all sources of the report, if nothing follows
         self._paragraphs = 0
         self._addressed = False  # whether another line has an address
+        self._sourced = False  # whether another line names sources
+        self._cited: set[str] = set()  # the addresses of other lines
+        self._listing = False  # whether the heading above names a list
         self._blocks: list[_Block] = []
         self._named: list[_Named] = []
         self._square: set[str] = set()  # labels that marks in brackets name
@@ -363,6 +379,7 @@ class _Outliner:
         self._source: _Named | None = None
         self._titled, self._title_at, self._alone = 0, -1, True
         self._gap = True
+        self._ruled = False  # whether a ruler has come since the last text
         self._dense = False  # whether the line above is text
 
     def outline(self, found: Iterable[Line]) -> Outline:
@@ -371,10 +388,13 @@ class _Outliner:
         self._end()
         keys, spans = self._named_by_marks()
         chosen = list(self._chosen())
-        long = [(one.start, one.end) for one in self._named if one.is_list]
-        lists = _merged([*((block.start, block.end) for block in chosen), *spans, *long])
+        long = [one for one in self._named if one.is_list or (one.apart and len(self._named) == 1)]
+        others = [one for one in self._named if one not in long]
+        lists = _merged(
+            [*((block.start, block.end) for block in chosen), *spans, *((one.start, one.end) for one in long)]
+        )
         styles = any(one.tight or one.followed for one in self._named)
-        sources = tuple((one.start, one.end) for one in self._named if styles and not one.is_list)
+        sources = tuple((one.start, one.end) for one in others if styles)
         listed = self._entries.union(keys, *(block.labels for block in chosen))
         words = self._marking_words(listed)
         bracketed = self._bracketed(listed) or any(word.square for word in words)
@@ -425,6 +445,7 @@ class _Outliner:
         if line.kind in ("blank", "ruler") and not (line.kind == "ruler" and "|" in line.raw):
             self._gap = True
             self._dense = False
+            self._ruled = self._ruled or line.kind == "ruler"
             if line.kind == "ruler" and not self._titled:
                 self._end()
                 self._title_at, self._alone = -1, True
@@ -433,17 +454,19 @@ class _Outliner:
             self._end()
             self._alone = self._dense = False
             if line.kind == "reference":
-                self._last, self._addressed = None, True
+                self._addressed = True
                 self._entries.update(map(label, numbered_links(unquoted(line.raw)[:_MAX_LINE])[0]))
         elif line.kind == "heading":
             self._end()
             self._source = None
             self._titled, self._title_at, self._alone = strength(line.text), number, True
-            self._dense = False
+            self._dense, self._listing = False, self._titled >= LIKELY
+            if address_in(line.text) is not None:
+                self._addressed, self._sourced = True, self._sourced or names_sources(line.text)
             self._linked.begin(line.text)
         elif line.kind != "ruler":
             self._text(number, line)
-        self._gap = False
+        self._gap = self._ruled = False
 
     def _text(self, number: int, line: Line) -> None:
         first = address_in(line.text)
@@ -479,7 +502,8 @@ class _Outliner:
             if name:
                 self._titled, self._title_at, self._alone = strength(name), number, True
                 likely = self._titled >= LIKELY
-                self._source = _Named(number, self._dense, self._titled == SURE) if likely else None
+                sure = self._titled == SURE
+                self._source = _Named(number, self._dense, self._ruled, sure) if likely else None
             else:
                 self._titled, self._alone = 0, False
                 self._dense = True
@@ -503,13 +527,23 @@ class _Outliner:
                 self._keyed.append(_Key(number, number, labels))
 
     def _whole(self, number: int, line: Line, first: re.Match[str] | None) -> None:
-        """See whether a line on its own, with its `first` address, names all sources of paragraphs without any."""
-        addressed = first is not None
-        several = first is not None and address_in(line.text, first.end() + 1) is not None
-        alone = line.kind == "prose" and not self._dense and self._paragraphs > 1 and not self._addressed
-        self._last = number if alone and several and names_sources(line.text) else None
+        """See whether a line on its own, with its `first` address, names all sources of the report.
+
+        So it does if nothing else cites, and as the only line of sources if it repeats what is cited above.
+        """
+        if self._listing:
+            return
+        names = line.kind in ("prose", "item") and names_sources(line.text)
+        several = names and first is not None and address_in(line.text, first.end() + 1) is not None
+        alone = line.kind == "prose" and not self._dense and self._paragraphs > 1
+        named = set(_ADDRESS_STARTS.findall(line.raw)) if first is not None else set[str]()
+        repeats = not self._sourced and 0 < len(named) <= 2 * len(named & self._cited)
+        self._last = number if alone and several and (repeats or not self._addressed) else None
+        if len(self._cited) < _MAX_POINTERS:
+            self._cited |= named
         self._paragraphs += line.kind == "prose" and not self._dense
-        self._addressed = self._addressed or addressed
+        self._addressed = self._addressed or first is not None
+        self._sourced = self._sourced or names
 
     def _below_name(self, number: int, text: str) -> bool:
         """Whether `text` is an address below a line that names sources."""
@@ -543,6 +577,7 @@ class _Outliner:
                 block.start = self._title_at
         rest = found.rest
         block.labels.append(label(found.label))
+        block.last = number
         while (
             block.square
             and len(block.labels) < _MAX_ENTRIES
@@ -617,7 +652,7 @@ class _Outliner:
         pointed = sure | self._bare
         for block in self._blocks:
             names = set(block.labels)
-            if 2 * block.led <= len(block.labels) - (len(block.labels) > 1):
+            if 2 * block.led <= len(block.labels) - (len(block.labels) > 1) and not block.is_named:
                 continue
             if block.square:
                 chosen = True
@@ -631,6 +666,7 @@ class _Outliner:
                 if plain:
                     chosen = chosen and block.bare and self._inline < block.led
             if chosen:
+                block.end = max(block.end, block.last if block.is_named else block.end)
                 yield block
 
 

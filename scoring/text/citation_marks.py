@@ -62,13 +62,14 @@ MAX_PIECE = 20_000
 _PAIRS = re.compile(r"\\.|[()\[\]]", re.DOTALL)
 SCHEME = r"(?:[hH][tT][tT][pP][sS]?://|[wW](?<![\w/.@-].)[wW][wW]\.(?=[\w-]{1,63}\.[^\W\d]))"
 """What an address in a text begins with; in both cases, for speed."""
+_SLOT = r"[a-zA-Z_][\w.-]"
+"""What the name of something to be filled in begins with, in braces: "/users/{user_id}"."""
+_SLOT_ENDS = "".join(rf"(?<!\{{{_SLOT}{{{length}}}\}})" for length in range(24))
 ADDRESS_END = (
-    r"(?:\{(?![a-zA-Z_][\w.-]{0,40}\})|[\s<>\"`|^}"
+    rf"(?:\{{(?!{_SLOT}{{0,23}}\}})|\}}{_SLOT_ENDS}|[\s<>\"`|^"
     r"（）【】「」『』《》〈〉“”‘’«»‹›„،؛؟।，。；：！？、…　]|\\(?![!#$%&*+,./=?@_~-])|\Z)"
 )
 """What an address in a text ends before."""
-ADDRESS_TEXT = r"(?>\{[a-zA-Z_][\w.-]{0,40}\}|.)+?"
-"""What an address in a text consists of up to there: any characters, and names of what is to be filled in."""
 _TARGET = re.compile(
     r"<?(?:(?!(?:doi|arxiv|mailto|tel|sms):)[a-z][a-z0-9+.-]{1,20}:(?=[^\s<>])|www\."
     r"|//(?=[\w-]{1,63}\.[\w-])|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?=[/?#>]|$))",
@@ -105,7 +106,7 @@ _TOKEN = re.compile(
     r"[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?:[,⸴˒⁻][¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}){0,9}(?![⁰¹²³⁴-⁹⁻⁺]))"
     r"|(?P<arxiv>\barxiv: ?(?P<paper>\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]{2,12}(?:\.[a-z]{2})?/\d{7}))"
     r"|(?P<doi>\bdoi: ?(?P<name>10\.\d{4,9}/[^\s<>\"\]）】，。；]{1,300}))"
-    rf"|(?P<url>{SCHEME}(?!{ADDRESS_END}){ADDRESS_TEXT}(?={ADDRESS_END})))",
+    rf"|(?P<url>{SCHEME}(?!{ADDRESS_END}).+?(?={ADDRESS_END})))",
     re.IGNORECASE,
 )
 # A text without any of these has no token. Most lines have none, and this check takes a tenth of the time.
@@ -118,6 +119,7 @@ _FIGURES = re.compile(r"\d{1,3}")
 _FIGURE = re.compile(r"\d+")
 _LAST_WORD = re.compile(r"[^\W\d_]{1,40}$")
 _MAX_WORD = 41  # characters, with the space behind it
+_STOPS = tuple(".!?。！？")
 _MORE = re.compile(r",? (?:and|or|und|oder|et|ou|y|o)\b")  # a list of numbers goes on
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
@@ -132,7 +134,9 @@ _PLAIN = re.compile(
     r"|(?<=[a-z\d%)）\"”*][.!?] )(?P<after>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*])"
     # close behind the full stop, but neither a decimal nor the number of a figure
     r"|(?:(?<=[a-zA-Z]{3}[.!?])(?<!fig[.])(?<!vol[.])(?<!sec[.])(?<!art[.])|(?<=[%)）”\"\]*}][.!?])"
-    r"|(?<=[ (][12]\d{3}[.!?]))(?P<tight>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“\"*\[])"
+    r"|(?<=[ (][12]\d{3}[.!?])|(?<=[ (][A-Z]{2}[.!?])"
+    r"|(?<= (?:am|as|at|be|by|do|go|he|if|in|is|it|me|my|of|on|or|so|to|up|us|we)[.!?]))"
+    r"(?P<tight>\d{1,3})(?=\s*(?:$|\|)|\s+[A-Z“‘\"'*\[])"
     r"|(?<=[。！？])(?P<wide>\d{1,3})(?=[ぁ-ヿ一-鿿가-힣A-Z“「])(?![年月日号个种项次倍位名家条类款点级层岁つ人本回件社])"
     # close behind a word, where a raised number lost its height
     r"|(?:(?<=[^\W\d_]{3})|(?<=[)）”\"]))(?P<glued>\d{1,3})(?=[.,;:!?)）。，；：]{1,2}(?:\s|$)|\s*(?:$|\|))"
@@ -311,7 +315,8 @@ class Labels(NamedTuple):
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
     report has marks in brackets. `plain` if they may stand without any sign at all, `glued` if close behind words too.
-    `words` may stand in front of them. `powers` if a raised 2 or 3 is no mark, as in a report without a raised 1.
+    `words` may stand in front of them. `powers` if a raised 2 or 3 is no mark, as in a report without a raised 1, and
+    `coded` if an address in code is one. `close` may stand close behind a full stop beside marks in brackets.
     """
 
     known: Collection[str] = ()
@@ -320,6 +325,8 @@ class Labels(NamedTuple):
     words: Collection[str] = ()
     glued: bool = False
     powers: bool = False
+    coded: bool = True
+    close: Collection[str] = ()
 
 
 def pieces(text: str, labels: Labels) -> Iterator[str | Mark]:
@@ -440,7 +447,7 @@ def _with_scheme(url: str) -> str:
 
 def _tokens(text: str, start: int, end: int, known: Labels) -> Iterator[_Span]:
     position = start
-    bare = known.bare and known.plain
+    bare = (known.bare and known.plain) or known.close
     part = text[start:end]
     may_hold = len(part) < _SHORT or "(" in part or "（" in part or _may_hold_token(part)
     searched = start if may_hold else end
@@ -478,6 +485,8 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     kind = match.lastgroup
     if kind == "url":
         if not _HOST.match(match["url"]):  # a form to be filled in: "https://..."
+            return None
+        if not known.coded and match.string[match.start() - 1 : match.start()] == "`":
             return None
         return Mark(url=_with_scheme(clean_url(match["url"]))), _address_end(match)
     if kind == "doi":
@@ -673,7 +682,9 @@ def _plain_numbers(text: str, start: int, end: int, known: Labels) -> Iterator[_
         numbers = tuple(str(int(one)) for one in _FIGURES.findall(label))
         space = _SPACES.match(text, match.end(), end)
         value = end < len(text) and space is not None and space.end() == end
-        is_known = len({*numbers}) == len(numbers) and all(one in known.bare for one in numbers)
+        loose = known.close and text[begin - 1 : begin] not in _STOPS
+        listed = known.close or known.bare
+        is_known = not loose and len({*numbers}) == len(numbers) and all(one in listed for one in numbers)
         if not is_known or value or (match["glued"] and not known.glued):
             continue
         if _own_number(word[0] if word else "", label) or (

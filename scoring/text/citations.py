@@ -172,6 +172,8 @@ def _by_author(references: Sequence[Reference]) -> dict[str, Reference]:
 
 
 _NUMBERS = re.compile(r" ?[\d, ]{1,40}")
+_ANY_ADDRESS = re.compile(r"(?P<code>`?)(?P<url>https?://[^\s<>`\"()\[\]]{1,2000})", re.IGNORECASE)
+_FIGURES_ALONE = re.compile(r"\d{1,3}")
 _FIRST_RAISED = re.compile(r"(?=[¹<])(?:¹|<sup>\s?\\?\[?1(?!\d))")
 _MAX_SHOWING = 5_000  # marks that show how a report cites
 
@@ -184,9 +186,9 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     They are figures if the report cites more often in other ways; close behind words they are marks only where a third
     of the list's numbers stand so.
     """
-    labels = labels._replace(powers=not any(_FIRST_RAISED.search(line.raw) for line in found))
+    labels = _with_signs(labels, found)
     if not labels.bare:
-        return labels
+        return labels._replace(close=_close(labels, found))
     labels = labels._replace(glued=True)
     plain = others = close = 0
     glued = set[str]()
@@ -200,6 +202,35 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
             others += not is_plain and bool(mark.url or mark.labels)  # a picture is none
     is_glued = len(glued) >= _FEWEST and 3 * len(glued) >= sum(map(str.isdecimal, labels.bare))
     return labels._replace(plain=plain + is_glued * close >= others, glued=is_glued)
+
+
+def _with_signs(labels: Labels, found: Iterable[Line]) -> Labels:
+    """`labels`, with what raised numbers and addresses in code are in a report of `found` lines.
+
+    A raised 2 or 3 is a power where no 1 is raised. Addresses in code are a program's where others stand elsewhere.
+    """
+    powers, coded, others = True, set[str](), set[str]()
+    for line in found:
+        powers = powers and _FIRST_RAISED.search(line.raw) is None
+        if "://" in line.raw and line.kind != "code" and len(others) < MAX_REFERENCES:
+            for address in _ANY_ADDRESS.finditer(line.raw):
+                (coded if address["code"] else others).add(address["url"].rstrip("/.,;"))
+    return labels._replace(powers=powers, coded=not others or 2 * len(coded & others) >= len(coded))
+
+
+def _close(labels: Labels, found: Iterable[Line]) -> Collection[str]:
+    """The numbers that are marks close behind a full stop in a report that has others in brackets: all, or none.
+
+    At least three stand so, and a third of the list's.
+    """
+    numbers = set(filter(str.isdecimal, labels.known))
+    if len(numbers) < _FEWEST:
+        return ()
+    stand = set[str]()
+    for _, mark in islice(_marks_in(found, labels._replace(close=numbers)), _MAX_SHOWING):
+        if _FIGURES_ALONE.fullmatch(mark.raw):
+            stand.update(mark.labels)
+    return numbers if len(stand) >= _FEWEST and 3 * len(stand) >= len(numbers) else ()
 
 
 def _marks_in(found: Iterable[Line], labels: Labels) -> Iterator[tuple[str, Mark]]:
@@ -240,7 +271,10 @@ def _address(text: str) -> tuple[str, str]:
 
 
 class Sources:
-    """The target of a mark on a given line. Lists may restart their numbers: the next definition below counts."""
+    """The target of a mark on a given line. Lists may restart their numbers: the next definition below counts.
+
+    So it does if a list without addresses stands there, below one with them: its marks lead nowhere.
+    """
 
     def __init__(
         self,
@@ -254,9 +288,13 @@ class Sources:
         self._keys: dict[str, str] = {}
         labelled = {reference.label for reference in references if not reference.placed}
         for reference in references:
-            if reference.url and not (reference.placed and reference.label in labelled):
+            if reference.placed and reference.label in labelled:
+                continue
+            if reference.url:
                 self._defined[reference.label].append(reference)
                 self._listed.setdefault(self._key(reference.url), reference.index)
+            elif reference.label in self._defined:  # of a further list, which has no addresses
+                self._defined[reference.label].append(reference)
         for place, citation in enumerate(handed, 1):
             if citation.position is not None and not citation.marker:
                 continue  # it stands in the text
@@ -281,7 +319,7 @@ class Sources:
         marks = [mark for mark in marks if mark.url or mark.labels]  # a picture is none
         self.marks += len(marks)
         for mark in marks:
-            if not mark.url and not any(name in self._defined for name in mark.labels):
+            if not mark.url and not any(self._leads(name, line) for name in mark.labels):
                 self.unresolved.append(mark.raw[:_MAX_MARK])
         found = self.of(marks, line)
         for key, (_, url) in found.items():
@@ -306,7 +344,8 @@ class Sources:
                 if name not in looked_up and name in self._defined:
                     looked_up.add(name)
                     reference = self._below(name, line)
-                    found.setdefault(self._key(reference.url), (reference.index, reference.url))
+                    if reference.url:
+                        found.setdefault(self._key(reference.url), (reference.index, reference.url))
         return found
 
     def lists(self, url: str) -> bool:
@@ -319,6 +358,10 @@ class Sources:
         if key is None:
             key = self._keys[url] = url_key(url)
         return key
+
+    def _leads(self, name: str, line: int) -> bool:
+        """Whether the label `name` leads to an address from `line`."""
+        return name in self._defined and self._below(name, line).url != ""
 
     def _below(self, name: str, line: int) -> Reference:
         defined = self._defined[name]
@@ -360,6 +403,8 @@ _SOURCE_COLUMN = re.compile(
 )
 
 
+_LINK_WORD = re.compile(r"\b(?:(?:perma)?links?|urls?)\b", re.IGNORECASE)
+_WORDS = re.compile(r"[^\W\d_]{2}")
 _NUMBERS_APART = re.compile(r"[,;，；、]\s{0,3}")
 _NUMBERS_ALONE = re.compile(r"[:：][\s*_]{0,4}(\d{1,4}(?:[,;，；、]\s{0,3}\d{1,4}){0,40})[.\s*_)）]{0,4}$")
 _BARE_SIGNS = ("(", "（", *map(chr, range(ord("①"), ord("⑳") + 1)))
@@ -511,7 +556,14 @@ _NAMED_ADDRESS = re.compile(
 # "- **EPA overview** — https://...": such an item, its name and its address.
 _NAMED_ITEM = re.compile(
     rf"\s*[*_]{{0,2}}(?P<name>(?:{_TITLE_WORD} ){{0,5}}{_TITLE_WORD})[*_]{{0,2}}(?:[:：]| [—–-])[*_]{{0,2}} ?"
-    r"<?(?P<url>https?://[^\s<>()]{1,8192}+)>?\s*"
+    r"[<`]?(?P<url>https?://[^\s<>()`]{1,8192}+)[>`]?\s*"
+)
+# Such an item with a remark behind: the first of several, of which each has a name and an address.
+_NAMED_START = re.compile(
+    rf"\s*[*_]{{0,2}}(?:{_TITLE_WORD} ){{0,5}}{_TITLE_WORD}[*_]{{0,2}}(?:[:：]| [—–-])[*_]{{0,2}} ?<?https?://"
+)
+_OWN_LINK = re.compile(
+    r"\[(?P<words>[^\[\]\s]{3,300})\]\((?P<url>https?://(?:www\.)?(?P<rest>[^\s()<>]{1,2000}))\)$"
 )
 _MAX_NAME = 24  # columns of a name in wide characters
 _WIDE = re.compile(r"[⺀-鿿가-힣]")
@@ -639,6 +691,8 @@ class _Body:
             self._flush()
             if line.kind == "heading":
                 self._begin_section(line.text[:_MAX_HEADING], number)
+            elif line.kind == "ruler" and "|" not in line.raw:
+                self._leave_section()
 
     def _begins_card(self, line: Line, number: int, below: Line) -> bool:
         """Whether a line of sources is the first of a paragraph that states what they say.
@@ -689,7 +743,8 @@ class _Body:
             self._flush()
         self._leave(depth)
         text = _linked_item(line.text, self._pointer == number - 1)
-        self._pointer = number if text is not line.text else self._pointer
+        names = text is not line.text or ("://" in text and _NAMED_START.match(text) is not None)
+        self._pointer = number if names else self._pointer
         self._paragraph, self._began, self._item = [text], number, True
         self._length, self._depth, self._gap = len(line.text), depth, False
 
@@ -977,7 +1032,7 @@ class _Body:
         whole = "; ".join(
             text
             for i, text in enumerate(named)
-            if said[i] and (not marks[i] or (i == name and not _names_column(headers[i])))
+            if said[i] and (not marks[i] or (i == name and not _only_names_sources(headers[i])))
         )[:MAX_FACT]
         cited = alone
         for i, cell in enumerate(cells):
@@ -1022,12 +1077,20 @@ def _linked_item(text: str, follows: bool) -> str:
 
     A word alone may be a field ("Evidence: https://..."), but for an item that `follows` one that is a name.
     """
-    named = _NAMED_ITEM.fullmatch(text) if "://" in text else None
+    named = _NAMED_ITEM.fullmatch(_with_address(text)) if "://" in text else None
     if named is None or not (follows or " " in named["name"] or _WIDE.search(named["name"])):
         return text
     if _WIDE.search(named["name"]) and _columns(named["name"]) > _MAX_NAME:
         return text
     return f"[{named['name']}]({named['url']})"
+
+
+def _with_address(text: str) -> str:
+    """`text` with its address in the place of a link at its end whose words are that, or its beginning."""
+    link = _OWN_LINK.search(text) if text.endswith(")") else None
+    if link is None or not link["rest"].lower().startswith(link["words"].lower().rstrip("/")):
+        return text
+    return f"{text[: link.start()]}{link['url']}"
 
 
 def _lists_addresses(rows: Sequence[_Row], title: str) -> list[bool]:
@@ -1074,6 +1137,16 @@ def _is_long(cell: Marked) -> bool:
 def _names_column(title: str) -> bool:
     """Whether the column under `title` holds the sources of its rows."""
     return _SOURCE_COLUMN.search(title) is not None or strength(title) >= LIKELY
+
+
+def _only_names_sources(title: str) -> bool:
+    """Whether `title` is that of a column of sources, and of nothing that has them: "Product URL" is not."""
+    if not _names_column(title):
+        return False
+    return (
+        _SOURCE_COLUMN.search(_LINK_WORD.sub("", title)) is not None
+        or _WORDS.search(_LINK_WORD.sub("", title)) is None
+    )
 
 
 _HARD_ENDS = ("  ", "\\")

@@ -40,6 +40,8 @@ _BROKEN = re.compile(
 )
 _LABELLED = re.compile(r"[ \t]{0,8}(?:\d{1,4}[.)]|[-=_]+\s*$)")
 
+# What a quotation begins with that is a note of a kind, and the note's title: "> [!warning] Mind the mill".
+_CALLOUT = re.compile(r"^([ \t]{0,3}>[ \t]?)\[!\w{1,20}\][+-]?[ \t]{0,4}([^\n]*)$", re.MULTILINE)
 _WITH_ADDRESS = re.compile(r"^[^\n]*://[^\n]*$", re.MULTILINE)
 # The target of a link with blanks in it, which no title and no size of an image follows, or in angle brackets.
 _SPACED = re.compile(
@@ -104,6 +106,8 @@ def plain(text: str) -> str:
         text = text.replace(sign, "")
     if any(part in text for part in _CHAT_PARTS) or _TURN_SIGN.search(text):
         text = _CHAT.sub(_mark, text)
+    if "> [!" in text or ">[!" in text:
+        text = _CALLOUT.sub(_callout, text)
     text = in_markdown(text)
     if "](" in text and "://" in text:
         text = _SPACED.sub(lambda found: found[0].replace(" ", "%20"), text)
@@ -130,10 +134,16 @@ def _entries_apart(line: re.Match[str]) -> str:
     name = text[:start].strip(" \t*_>:：")
     if start >= _MAX_NAME or (name and strength(name) < LIKELY):
         return text
-    parts = [text[begin:end].strip(" \t;,；，|*_") for begin, end in pairwise([*cuts, len(text)])]
+    parts = [text[begin:end].strip(" \t;,；，|*_•·") for begin, end in pairwise([*cuts, len(text)])]
     if len(parts) < 2 or not all(map(leads_to_address, parts)):
         return text
     return "\n".join([text[:start], *parts])
+
+
+def _callout(found: re.Match[str]) -> str:
+    """A line that begins a note, without its kind, the title in a paragraph of its own."""
+    quote, title = found.groups()
+    return f"{quote}{title}\n{quote}" if title.strip() else quote
 
 
 def _mark(found: re.Match[str]) -> str:

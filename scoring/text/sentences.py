@@ -110,6 +110,9 @@ _TWO_WORDS = re.compile(r"[\W_]*+(?>[^\W\d_]+|\d+)[\W_]*+[^\W_]")
 _IDEOGRAPHS = re.compile(
     r"(?:[^一-鿿]*+[一-鿿]){4}|(?:[^ぁ-ヿ一-鿿]*+[ぁ-ヿ一-鿿]){6}"
 )  # as many as say something
+_SENTENCE_WORDS = re.compile(
+    r"(?:[\W_]*+(?>[^\W\d_㐀-鿿]+|\d+|[㐀-鿿]{2})){12}"
+)  # more than most titles have
 _MANY_WORDS = re.compile(r"(?:[\W_]*+(?>[^\W\d_㐀-鿿]+|\d+|[㐀-鿿]{2})){5}")
 
 
@@ -276,6 +279,14 @@ def marked(text: str, labels: Labels) -> Marked:
     template: list[str] = []
     for piece in pieces(text, labels):
         if isinstance(piece, str):
+            if (
+                template
+                and piece[:1] in _FULL_STOPS
+                and marks
+                and (title := _sentence_link(template, marks[-1]))
+            ):
+                template[-1:] = [title, _MARK]
+                marks[-1] = marks[-1]._replace(title="", raw=marks[-1].raw.removeprefix(f"[{title}"))
             template.append(piece)
         else:
             template.append(_LINK if piece.title else _MARK)
@@ -284,6 +295,14 @@ def marked(text: str, labels: Labels) -> Marked:
     return Marked(_RAISED_SLOTS.sub(r"\1", text) if marks and "</s" in text else text, marks)
 
 
+def _sentence_link(template: list[str], mark: Mark) -> str:
+    """The words of a link that is a sentence by itself, between two full stops; "" of any other."""
+    if template[-1] != _LINK or not _SENTENCE_WORDS.match(mark.title):
+        return ""
+    return mark.title if len(template) > 1 and template[-2].rstrip().endswith(_FULL_STOPS) else ""
+
+
+_FULL_STOPS = (".", "!", "?", "。", "！", "？")
 _ADDRESS_NAMES = frozenset(
     "link links url urls via doi web website webpage site href 链接 網址 网址 地址".split()
 )
