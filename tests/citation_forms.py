@@ -452,6 +452,17 @@ BESIDE = {
         f"({MILL}). Others say more. [Barges carry ninety tonnes of it down the river to the sea in a week]({BARGES})."
         f"[[3]]({WEIGHTS}) No bridge crosses the river.\n"
     ),
+    "paragraphs that are links": (
+        f"# The river\n\nIt is said so.\n\n[The mill grinds oats for all who live along the upper valley of the river]"
+        f"({MILL}). Few ask.\n\n[Barges carry ninety tonnes of it down the river to the sea in a week]({BARGES})."
+        f"[[3]]({WEIGHTS}) No bridge crosses the river.\n"
+    ),
+    "long list without a title, below text": (
+        "# The river\n\nThe mill grinds oats.1 Barges carry ninety tonnes to us.2 Barges carry ninety tonnes in all.3 "
+        "No bridge crosses the river.\n\nBarges carry ninety tonnes by day.4\n\n\n"
+        + f"1. Mill register. {MILL}\n2. Barge ledger. {BARGES}\n3. Book of weights. {WEIGHTS}\n4. Why. {WEIGHTS}\n"
+        + "".join(f"{n}. A ledger. https://w{n}.example/\n" for n in range(5, 13))
+    ),
     "numbers behind short words": (
         "# The river\n\nThe mill grinds oats and lives on it.1 Barges carry ninety tonnes to us.2 Barges carry ninety "
         "tonnes from DC.3 No bridge crosses the river.\n\n" + _listed("1.", "2.", "3.")

@@ -307,6 +307,7 @@ def test_pictures_that_are_links_alone_cite_nothing() -> None:
         ("Oats grow there ({}, in May) and rye.", "Oats grow there (in May) and rye."),
         ("Oats grow there (e.g., {}).", "Oats grow there."),
         ("Oats are kept in `.mill/oats` ({}).", "Oats are kept in .mill/oats."),
+        ("Oat mill - {} - three pounds a sack", "Oat mill - three pounds a sack"),
     ],
 )
 def test_marks_leave_nothing_of_themselves_in_the_fact(sentence: str, fact: str) -> None:

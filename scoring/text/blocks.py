@@ -201,11 +201,12 @@ class _Block:
     @property
     def is_named(self) -> bool:
         """Whether it is a list by its title and its numbers, [1], [2], [3], wherever its entries lead."""
+        return self.square and self.titled > 0 and self.counts(_FEWEST_NAMED)
+
+    def counts(self, fewest: int) -> bool:
+        """Whether its labels count from 1 to the number of its entries, which are at least `fewest`."""
         count = len(self.labels)
-        numbered = (
-            self.square and count >= _FEWEST_NAMED and self.labels == list(map(str, range(1, count + 1)))
-        )
-        return numbered and self.titled > 0
+        return count >= fewest and self.labels == list(map(str, range(1, count + 1)))
 
     def leads(self, line: int) -> None:
         self.led, self.waits, self.end = self.led + 1, False, line
@@ -216,6 +217,7 @@ _CHANCE, _MANY = (
     5,
 )  # labels in brackets that may stand there by chance, and how many times over others do not
 _FEWEST_NAMED = 3  # entries of a list without addresses
+_FEWEST_UNTITLED = 10  # entries of a list with text above and no title
 _MAX_BEFORE = 60  # characters of an entry in front of its address, where something stands behind that
 
 
@@ -662,7 +664,8 @@ class _Outliner:
                 used = names & (self._square if block.row else pointed)
                 chosen = 3 * len(used) >= len(names) and names.isdisjoint(titled) and not block.marked
                 plain = 3 * len(names & sure) < len(names)
-                chosen = chosen and (block.alone or block.row or (block.bare and not plain))
+                long = not self._inline and block.counts(_FEWEST_UNTITLED)
+                chosen = chosen and (block.alone or block.row or (block.bare and (long or not plain)))
                 if plain:
                     chosen = chosen and block.bare and self._inline < block.led
             if chosen:

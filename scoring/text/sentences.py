@@ -51,10 +51,10 @@ _SHORTENED = frozenset(
 _EMPHASIS_SIGN = re.compile(r"[*_~`<]")  # what all emphasis begins with; most sentences have none
 _EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|(?<!\w)_|_(?!\w)|~~|`|</?(?:sup|sub|b|i|em|strong|br) ?/?>")
 _BEFORE_POINT = re.compile(r" (?=[,;!?，。；：！？、)）\]】]|\.(?![\w/]))")  # none of a name: ".env", ".NET"
-# What marks leave between them: the commas that parted them, those at the end of a clause or behind a bracket.
+# What marks leave: the commas and dashes that parted them, commas at the end of a clause or behind a bracket.
 _PARTED = re.compile(
     r"(?=[,;，；、(（\[])(?:[,;，；、](?: ?[,;，；、]){0,40} ?(?=[.!?。！？)）]|$)"
-    r"|([,;，；、])(?: ?[,;，；、]){1,40}|([(（\[]) ?[,;，；、] ?)"
+    r"|([,;，；、])(?: ?[,;，；、]){1,40}|([(（\[]) ?[,;，；、] ?)| [–—-](?= [–—-] )"
 )
 _NAMES = (
     r"(?:sources?|refs?|references?|see(?: also)?|via|from|cited in|according to|(?:数据|资料|信息)?来源"
@@ -299,7 +299,8 @@ def _sentence_link(template: list[str], mark: Mark) -> str:
     """The words of a link that is a sentence by itself, between two full stops; "" of any other."""
     if template[-1] != _LINK or not _SENTENCE_WORDS.match(mark.title):
         return ""
-    return mark.title if len(template) > 1 and template[-2].rstrip().endswith(_FULL_STOPS) else ""
+    before = template[-2].strip() if len(template) > 1 else ""
+    return mark.title if not before or before.endswith(_FULL_STOPS) else ""
 
 
 _FULL_STOPS = (".", "!", "?", "。", "！", "？")
