@@ -119,7 +119,13 @@ def test_title_without_bullets_stays_a_fact() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["See fig.46 The rest follows.", "It cost 3.46 M euros.", "Version v2.46 Beta is out."]
+    "text",
+    [
+        "See fig.46 The rest follows.",
+        "It cost 3.46 M euros.",
+        "Version v2.46 Beta is out.",
+        "电车每天运送四万名乘客。5G 网络已建成。15GW 也有。",
+    ],
 )
 def test_number_behind_a_point_is_not_always_a_mark(text: str) -> None:
     assert triplets(f"{text}\n\n## References\n{LIST}") == []

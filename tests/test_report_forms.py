@@ -86,6 +86,7 @@ _LINKS = f"- [The old mill on the long river]({MILL})\n- [Book of all the weight
     [
         f"# The river\n\nThe mill grinds oats.\n\n## Where to look\n\n{_LINKS}",
         f"# The river\n\n## Further reading\n\n{_LINKS}- Ask the miller for the rest of it.\n",
+        f"# The river\n\n## Mill URLs (2)\n\n{_LINKS}\n## Forum URLs (2)\n\n{_LINKS}\n## Last\n\nIt rained.\n",
         f"# The river\n\n## Banks\n\nThe mill grinds oats.\n\n{_LINKS}\n## Water\n\nBarges are slow.\n\n{_LINKS}",
         f"# The river\n\n## Banks\n\n- [Mill]({MILL})\n\n## Water\n\n- [Weights]({WEIGHTS})\n- Barges are slow.\n",
     ],

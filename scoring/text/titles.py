@@ -57,7 +57,7 @@ _ABROAD_PHRASES = (
 )
 _STRONG = frozenset(["references", "bibliography", "citations", "footnotes", "endnotes"])
 _WEAK = frozenset(
-    ["reference", "source", "sources", "cited", "notes", "citation", "literature", "reading", "links"]
+    ["reference", "source", "sources", "cited", "notes", "citation", "literature", "reading", "links", "urls"]
 )
 _OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
 _MAX_WORDS = 6  # of a title that names a list among other words: "Appendix A: Data sources"
