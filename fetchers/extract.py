@@ -108,10 +108,11 @@ def markup(body: bytes, content_type: str) -> str:
     Programs in it are left out where it would not be: `a<b` in one is no tag, but only parsers know where one ends.
     """
     source = decode(body, content_type)
-    if excess(source):
-        source = _without_programs(source)
-        if problem := excess(source):
+    if problem := excess(source):
+        rest = _without_programs(source)
+        if rest == source or (problem := excess(rest)):
             raise Unreadable(problem)
+        return rest
     return source
 
 

@@ -126,6 +126,7 @@ _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)
 _POWER = re.compile(r"(?<![\d.,])10$")
 _POWERS = frozenset(("2", "3"))
 _VARIABLE = re.compile(r"(?<![^\W\d_])[Δδ∂]?[A-Za-zα-ωΑ-Ω]$")
+_BASE = re.compile(r"(?:(?<![12]\d\d)\d|[)\]}])$")  # a number that is no year, or a term
 _PLAIN = re.compile(
     # a sentence, a clause or a table's cell ends behind it
     r"(?:(?<=[^\W\d_] )(?P<worded>)|(?<=[)）\"”*] )|(?<=[a-z)）\"”][.!?])|(?<=[。！？]))"
@@ -315,7 +316,7 @@ class Labels(NamedTuple):
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
     report has marks in brackets. `plain` if they may stand without any sign at all, `glued` if close behind words too.
-    `words` may stand in front of them. `powers` if a raised 2 or 3 is no mark, as in a report without a raised 1, and
+    `words` may stand in front of them. `powers` if a raised 2 or 3 behind a number is no mark, as in a report without a raised 1, and
     `coded` if an address in code is one. `close` may stand close behind a full stop beside marks in brackets.
     """
 
@@ -561,9 +562,11 @@ def _raised(match: re.Match[str], known: Labels) -> Mark | None:
 
 
 def _is_power(match: re.Match[str], labels: tuple[str, ...], known: Labels) -> bool:
-    """Whether a raised 2 or 3 is an exponent: that of a variable, or any in a report of powers."""
-    squares = _POWERS.issuperset(labels)
-    return squares and (known.powers or _VARIABLE.search(_before(match)) is not None)
+    """Whether a raised 2 or 3 is an exponent: that of a variable, or of a number or term in a report of powers."""
+    if not _POWERS.issuperset(labels):
+        return False
+    before = _before(match)
+    return _VARIABLE.search(before) is not None or (known.powers and _BASE.search(before) is not None)
 
 
 def _is_figure(match: re.Match[str]) -> bool:

@@ -181,8 +181,6 @@ _MAX_SHOWING = 5_000  # marks that show how a report cites
 def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     """`labels`, with how numbers without any sign may stand in a report of `found` lines, as its first marks show.
 
-    A raised 2 or 3 is a power in a report that raises no 1.
-
     They are figures if the report cites more often in other ways; close behind words they are marks only where a third
     of the list's numbers stand so.
     """
@@ -207,7 +205,8 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
 def _with_signs(labels: Labels, found: Iterable[Line]) -> Labels:
     """`labels`, with what raised numbers and addresses in code are in a report of `found` lines.
 
-    A raised 2 or 3 is a power where no 1 is raised. Addresses in code are a program's where others stand elsewhere.
+    A raised 2 or 3 behind a number is a power where no 1 is raised. Addresses in code are a program's where others stand
+    elsewhere.
     """
     powers, coded, others = True, set[str](), set[str]()
     for line in found:
