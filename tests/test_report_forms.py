@@ -384,6 +384,14 @@ def test_address_in_code_cites_where_no_other_stands(more: str, cites: bool) -> 
     assert (MILL in found) is cites
 
 
+@pytest.mark.parametrize(
+    "form", ["It rests (`{}`).", "It rests.\n\nSource: `{}`", "It rests.\n\n**来源：** `{}`"]
+)
+def test_address_in_code_cites_in_parentheses_and_behind_a_name(form: str) -> None:
+    text = f"{form.format(MILL)}\n\nBarges carry ninety tonnes [Barges]({BARGES}).\n"
+    assert {one.url for one in parse(text).triplets} == {MILL, BARGES}
+
+
 def test_numbers_behind_full_stops_are_marks_beside_others() -> None:
     body = "Oats grow.1 Rye grows too.2 Hops climb.3 It rains.4\n\nsow() \\# as it grows \\[5, 6\\]\n\nSee pits [7].\n"
     text = f"# Fields\n\n{body}\n{_TEN}"

@@ -13,6 +13,8 @@ from io import StringIO
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from adjudge.scoring.text.titles import LIKELY, strength
+
 _NORMALISED = 1_000  # characters at once
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
@@ -124,6 +126,7 @@ _MORE = re.compile(r",? (?:and|or|und|oder|et|ou|y|o)\b")  # a list of numbers g
 _ASCII_DIGITS = b"0123456789"
 _UNIT = re.compile(r"(?:^|[^a-zA-Z])(?:[kcmdnµμ]?m|ft|in|yd|mi|s|kg|R|CO|x|χ)$")
 _POWER = re.compile(r"(?<![\d.,])10$")
+_MAX_NAME = 60
 _POWERS = frozenset(("2", "3"))
 _VARIABLE = re.compile(r"(?<![^\W\d_])[Δδ∂]?[A-Za-zα-ωΑ-Ω]$")
 _BASE = re.compile(r"(?:(?<![12]\d\d)\d|[)\]}])$")  # a number that is no year, or a term
@@ -316,8 +319,9 @@ class Labels(NamedTuple):
 
     `bare` are those that may stand without square brackets, where a number might as well be a figure: none, if the
     report has marks in brackets. `plain` if they may stand without any sign at all, `glued` if close behind words too.
-    `words` may stand in front of them. `powers` if a raised 2 or 3 behind a number is no mark, as in a report without a raised 1, and
-    `coded` if an address in code is one. `close` may stand close behind a full stop beside marks in brackets.
+    `words` may stand in front of them. `powers` if a raised 2 or 3 behind a number is no mark, as in a report without a
+    raised 1, and `coded` if an address in code is one. `close` may stand close behind a full stop beside marks in
+    brackets.
     """
 
     known: Collection[str] = ()
@@ -487,7 +491,7 @@ def _mark(match: re.Match[str], known: Labels) -> tuple[Mark, int] | None:
     if kind == "url":
         if not _HOST.match(match["url"]):  # a form to be filled in: "https://..."
             return None
-        if not known.coded and match.string[match.start() - 1 : match.start()] == "`":
+        if not (known.coded or _is_cited(match)):
             return None
         return Mark(url=_with_scheme(clean_url(match["url"]))), _address_end(match)
     if kind == "doi":
@@ -542,6 +546,17 @@ _COUNTED = frozenset(
     "向案骤段景项型径图表第类"
 )  # Chinese words for what a report itself numbers end so: "方向②④"
 _OPENS = ' \t+|(（[：:，,、；;“"/=→'
+
+
+def _is_cited(match: re.Match[str]) -> bool:
+    """Whether an address is none of a program's, in code: it stands in none, in parentheses, or behind "Source:"."""
+    line = match.string[max(0, match.start() - _MAX_NAME) : match.start()].rpartition("\n")[2]
+    if not line.endswith("`"):
+        return True
+    before = line[:-1].rstrip(" *_")
+    return before.endswith(("(", "（")) or (
+        before.endswith((":", "：")) and strength(before.strip(" \t>*_-:：")) >= LIKELY
+    )
 
 
 def _before(match: re.Match[str]) -> str:

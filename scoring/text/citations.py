@@ -205,8 +205,8 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
 def _with_signs(labels: Labels, found: Iterable[Line]) -> Labels:
     """`labels`, with what raised numbers and addresses in code are in a report of `found` lines.
 
-    A raised 2 or 3 behind a number is a power where no 1 is raised. Addresses in code are a program's where others stand
-    elsewhere.
+    A raised 2 or 3 behind a number is a power where no 1 is raised. Addresses in code are a program's where others
+    stand elsewhere.
     """
     powers, coded, others = True, set[str](), set[str]()
     for line in found:
