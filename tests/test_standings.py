@@ -39,8 +39,8 @@ def chosen(columns: list[str], rows: Rows, names: list[str]) -> Rows:
 
 
 def without(row: list[str]) -> list[str]:
-    """`row` without the words for low coverage, which the page has as a badge."""
-    return [cell.removesuffix(" (under 95%)") for cell in row]
+    """`row` without the words for low coverage, which the page has as a badge, and those of an interval's bar."""
+    return [cell.partition("\n")[0].removesuffix(" (under 95%)") for cell in row]
 
 
 async def test_page_markdown_viewer_and_terminal_show_the_same(folder, capsys):

@@ -343,7 +343,7 @@ def test_arena_is_planned_shown_and_exported(tmp_path: Path) -> None:
     [
         (
             {"name": "pairwise", "baseline": "heron"},
-            "pairwise: baseline: unknown system 'heron'; use one of system0",
+            "pairwise: baseline: unknown system 'heron'; use 'system0' or 'system1' or",
         ),
         ({"name": "pairwise", "budget": 0}, "protocols: pairwise: budget"),
     ],
