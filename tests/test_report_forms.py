@@ -277,6 +277,8 @@ def test_raised_two_is_a_mark_but_behind_a_number_or_term(raised: str) -> None:
     text = "The mill grinds oats{}. Barges carry ninety tonnes{}.\n\n" + _listed("1.", "2.")
     assert {url for _, url in pairs(text.format(raised, two))} == {MILL, WEIGHTS}
     assert {url for _, url in pairs(text.format("", two))} == ({WEIGHTS} if "^" not in raised else set())
+    bracketed = "The mill grinds oats [1]. MEGA{} counts barges.\n\n" + _listed("1.", "2.")
+    assert {url for _, url in pairs(bracketed.format(two))} == {MILL}
     powers = "The mill grinds 40{} oats. Barges carry (9 + x){} tonnes.\n\n" + _listed("1.", "2.")
     assert pairs(powers.format(two, two)) == set()
 

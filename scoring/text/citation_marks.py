@@ -554,8 +554,10 @@ def _is_cited(match: re.Match[str]) -> bool:
     if not line.endswith("`"):
         return True
     before = line[:-1].rstrip(" *_")
-    return before.endswith(("(", "（")) or (
-        before.endswith((":", "：")) and strength(before.strip(" \t>*_-:：")) >= LIKELY
+    return (
+        before.endswith((" (", "（"))
+        or before == "("
+        or (before.endswith((":", "：")) and strength(before.strip(" \t>*_-:：")) >= LIKELY)
     )
 
 
@@ -577,11 +579,15 @@ def _raised(match: re.Match[str], known: Labels) -> Mark | None:
 
 
 def _is_power(match: re.Match[str], labels: tuple[str, ...], known: Labels) -> bool:
-    """Whether a raised 2 or 3 is an exponent: that of a variable, or of a number or term in a report of powers."""
+    """Whether a raised 2 or 3 is an exponent: that of a variable, or in a report of powers that of a number or a term.
+
+    Any is in such a report if its marks stand in brackets.
+    """
     if not _POWERS.issuperset(labels):
         return False
     before = _before(match)
-    return _VARIABLE.search(before) is not None or (known.powers and _BASE.search(before) is not None)
+    is_of_number = known.powers and (not known.bare or _BASE.search(before) is not None)
+    return is_of_number or _VARIABLE.search(before) is not None
 
 
 def _is_figure(match: re.Match[str]) -> bool:
