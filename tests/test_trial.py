@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import threading
 from functools import cache, partial
 
 import pytest
@@ -11,7 +10,6 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.engine.commands.judge import check_judges
 from adjudge.engine.trial.controls import CONTROLLED, controls
 from adjudge.engine.trial.material import Material, at_hand, negated, shipped, with_another_figure
 from adjudge.engine.trial.trial import Trial, materials_of, trial, types_of
@@ -27,8 +25,6 @@ from tests.commands import run
 from tests.mock_openai import Call, MockOpenAI, completion
 from tests.planted import Oracle, constant, made_material
 from tests.random_judge import random_judge
-from tests.servers.base import Exchange
-from tests.servers.hostile import hostile_server, plain
 from tests.worlds import lines, world
 
 FAMILIES = (Backed, Grounded, RubricPoints, RubricItems, ExplainedItems, ChecklistMet, Recall, PairMarks, BetterReport,
@@ -310,43 +306,6 @@ async def test_slow_check_does_not_hold_a_run(tmp_path, capsys, monkeypatch):
         path = world(tmp_path, systems=1, tasks=2, judge=f"openai:{mock.url}#mock")
         code, _, error = await asyncio.to_thread(run, capsys, "evaluate", path)
     assert code == 0, error
-
-
-async def test_pages_are_read_while_the_judge_is_tried(tmp_path, capsys, monkeypatch):
-    """Controls are answered once a page has been asked for; the run's own question comes after them."""
-    monkeypatch.setattr("adjudge.engine.commands.judge.WORTH", 1)
-    asked, tried = threading.Event(), threading.Event()
-    controls_asked = own_asked = 0
-
-    async def page(to: Exchange) -> None:
-        asked.set()
-        await plain(to)
-
-    async def waiting(mock: MockOpenAI, call: Call) -> web.Response | None:
-        nonlocal controls_asked, own_asked
-        if not call.is_probe:
-            controls_asked += not tried.is_set()
-            own_asked += tried.is_set()
-            assert await asyncio.to_thread(asked.wait, 20)
-        return None
-
-    async def checked(*given):
-        await check_judges(*given)
-        tried.set()
-
-    monkeypatch.setattr("adjudge.engine.commands.evaluate.check_judges", checked)
-    async with MockOpenAI(fault=waiting) as mock:
-        with hostile_server() as pages:
-            pages.routes["/page"] = page
-            fetch = {"mode": "live", "allow": [pages.address]}
-            judge = f"openai:{mock.url}#mock"
-            fact = {"name": "fact", "extraction": "markers"}
-            path = world(tmp_path, systems=0, tasks=1, protocols=[fact], fetch=fetch, judge=judge)
-            said = f"This is a page of its own [source]({pages.url('/page')})."
-            lines(tmp_path / "reports" / "a.jsonl", [{"task_id": "0", "system": "a", "text": said}])
-            code, _, error = await asyncio.to_thread(run, capsys, "evaluate", path)
-    assert code == 0, error
-    assert controls_asked > 5 and own_asked in (1, 2)
 
 
 def test_one_other_answer_of_few_is_no_noise():

@@ -32,7 +32,7 @@ from adjudge.engine.evaluation.assembly import open_evaluator, rejected_pages
 from adjudge.engine.evaluation.budget import Spent
 from adjudge.engine.evaluation.dry_run import complaint, dry_run, longest
 from adjudge.engine.evaluation.evaluator import Counts, Evaluator
-from adjudge.engine.evaluation.gate import Patience, RunGates
+from adjudge.engine.evaluation.gate import Check, Patience, RunGates
 from adjudge.engine.evaluation.memory import give_back, rare_collections
 from adjudge.engine.formats.rejected import Rejected
 from adjudge.engine.runs.board import Leaderboard
@@ -131,10 +131,12 @@ async def evaluate_async(
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     course, ledger, gauge = Course(config, dataset), _Ledger(), _Gauge(config)
+    await check_judges(config, course, partial(_log.warning, "%s"))
     record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
     with about(run=run), RunFolder(out, record, gauge) as folder:
         steps = [*course.steps, *ledger.steps, folder.take]
-        async with _open(config, place, patience, course, gauge) as evaluator, metrics_served(evaluator):
+        check = partial(_check_window, config, course)
+        async with _open(config, place, patience, check, gauge) as evaluator, metrics_served(evaluator):
             folder.opened(Judging.of(config.resolved.bench, evaluator.judges), evaluator.pages)
             if on_start is not None:
                 steps.append(on_start(course.scorecards, gauge))
@@ -269,29 +271,19 @@ class _Gauge:
 
 @asynccontextmanager
 async def _open(
-    config: RunConfig, place: Place, patience: Patience | None, course: Course, gauge: _Gauge
+    config: RunConfig, place: Place, patience: Patience | None, check: Check, gauge: _Gauge
 ) -> AsyncIterator["Evaluator | Cluster"]:
-    """The evaluator in this process, or the cluster's, read by `gauge`: they look the same from here.
+    """The evaluator in this process, or the cluster's, read by `gauge`: they look the same from here."""
+    if not config.resolved.is_on_cluster:
+        gauge.source = gates = RunGates(config, patience, check=check)
+        async with open_evaluator(config, place, gates=gates) as evaluator:
+            yield evaluator
+        return
+    from adjudge.engine.cluster.driver import open_cluster
 
-    What the judges know is tried meanwhile, while pages are read here: questions wait for it.
-    """
-    window = partial(_check_window, config, course)
-    tried = asyncio.ensure_future(check_judges(config, course, partial(_log.warning, "%s")))
-    try:
-        if config.resolved.is_on_cluster:
-            from adjudge.engine.cluster.driver import open_cluster
-
-            await tried
-            async with open_cluster(config, patience=patience, check=window) as cluster:
-                gauge.source = cluster
-                yield cluster
-        else:
-            gauge.source = gates = RunGates(config, patience, check=window, first=tried)
-            async with open_evaluator(config, place, gates=gates) as evaluator:
-                yield evaluator
-    finally:
-        tried.cancel()
-        await asyncio.gather(tried, return_exceptions=True)
+    async with open_cluster(config, patience=patience, check=check) as cluster:
+        gauge.source = cluster
+        yield cluster
 
 
 async def _check_window(config: RunConfig, course: Course, judge: str, window: int) -> None:

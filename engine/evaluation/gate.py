@@ -277,15 +277,9 @@ class RunTrust(_Trust):
     """
 
     def __init__(
-        self,
-        judge: Judge,
-        patience: Patience,
-        say: Say = warn,
-        check: WindowCheck | None = None,
-        first: "asyncio.Future[None] | None" = None,
+        self, judge: Judge, patience: Patience, say: Say = warn, check: WindowCheck | None = None
     ) -> None:
         super().__init__(judge, patience, say, check)
-        self._first = first
         self._trial: asyncio.Task[None] | None = None
         self._heard = 0
         self._missed = 0
@@ -335,8 +329,6 @@ class RunTrust(_Trust):
             late.cancel()
         if refused is not None:
             raise refused
-        if self._first is not None:
-            await shared(self._first)
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[bool]:
@@ -632,10 +624,7 @@ def _patience_of(config: JudgeConfig) -> Patience:
 
 
 class RunGates:
-    """The gates of a run: its judges are waited for, and are not asked more than the run may spend.
-
-    They are asked nothing before `first` is done.
-    """
+    """The gates of a run: its judges are waited for, and are not asked more than the run may spend."""
 
     def __init__(
         self,
@@ -643,10 +632,8 @@ class RunGates:
         patience: Patience | None = None,
         say: Say = warn,
         check: Check | None = None,
-        first: "asyncio.Future[None] | None" = None,
     ) -> None:
         self._check = check
-        self._first = first
         self._patience = patience
         self._seats = config.resolved.bench.seats
         self._say = say
@@ -659,7 +646,7 @@ class RunGates:
         if isinstance(judge, Probed):
             patience = self._patience or _patience_of(self._seats[name].config)
             check = None if self._check is None else partial(self._check, name)
-            trust = RunTrust(judge, patience, self._say, check, self._first)
+            trust = RunTrust(judge, patience, self._say, check)
             self._trusts.append((name, trust))
         return Gate(judge, limit=limit, trust=trust, budget=self._budget)
 
