@@ -208,13 +208,16 @@ def _with_signs(labels: Labels, found: Iterable[Line]) -> Labels:
     A raised 2 or 3 behind a number is a power where no 1 is raised. Addresses in code are a program's where others
     stand elsewhere.
     """
-    powers, coded, others = True, set[str](), set[str]()
+    raised = (line.raw for line in found if "¹" in line.raw or "<sup" in line.raw)
+    labels = labels._replace(powers=not any(map(_FIRST_RAISED.search, raised)))
+    if not any("`http" in line.raw for line in found):
+        return labels
+    coded, others = set[str](), set[str]()
     for line in found:
-        powers = powers and _FIRST_RAISED.search(line.raw) is None
         if "://" in line.raw and line.kind != "code" and len(others) < MAX_REFERENCES:
             for address in _ANY_ADDRESS.finditer(line.raw):
                 (coded if address["code"] else others).add(address["url"].rstrip("/.,;"))
-    return labels._replace(powers=powers, coded=not others or 2 * len(coded & others) >= len(coded))
+    return labels._replace(coded=not others or 2 * len(coded & others) >= len(coded))
 
 
 def _close(labels: Labels, found: Iterable[Line]) -> Collection[str]:
