@@ -169,6 +169,7 @@ _CODE = re.compile(
     r"(?ms)^[ \t]{0,3}(?P<fence>```|~~~)(?!tool_).*?^[ \t]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`"
     r"|(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*+\n?+)++"
 )
+# What a tool returns may stand right behind its fence, so that the fence is not seen to close.
 _FENCED_CALL = re.compile(r"function[a-z_]{1,60}\r?\n```json")
 _OTHERS = r"(?:user|tool|ipython|observation|environment|human)"
 _ITS_OWN = r"(?:assistant|model|ai|bot|chatbot)"

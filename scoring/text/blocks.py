@@ -390,8 +390,9 @@ class _Outliner:
         self._end()
         keys, spans = self._named_by_marks()
         chosen = list(self._chosen())
-        long = [one for one in self._named if one.is_list or (one.apart and len(self._named) == 1)]
-        others = [one for one in self._named if one not in long]
+        long, others = list[_Named](), list[_Named]()
+        for one in self._named:
+            (long if one.is_list or (one.apart and len(self._named) == 1) else others).append(one)
         lists = _merged(
             [*((block.start, block.end) for block in chosen), *spans, *((one.start, one.end) for one in long)]
         )

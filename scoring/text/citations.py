@@ -178,7 +178,7 @@ _FIRST_RAISED = re.compile(r"(?=[¹<])(?:¹|<sup>\s?\\?\[?1(?!\d))")
 _MAX_SHOWING = 5_000  # marks that show how a report cites
 
 
-def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
+def _in_use(labels: Labels, found: ReportLines) -> Labels:
     """`labels`, with how numbers without any sign may stand in a report of `found` lines, as its first marks show.
 
     They are figures if the report cites more often in other ways; close behind words they are marks only where a third
@@ -202,7 +202,7 @@ def _in_use(labels: Labels, found: Iterable[Line]) -> Labels:
     return labels._replace(plain=plain + is_glued * close >= others, glued=is_glued)
 
 
-def _with_signs(labels: Labels, found: Iterable[Line]) -> Labels:
+def _with_signs(labels: Labels, found: ReportLines) -> Labels:
     """`labels`, with what raised numbers and addresses in code are in a report of `found` lines.
 
     A raised 2 or 3 behind a number is a power where no 1 is raised. Addresses in code are a program's where others
@@ -220,7 +220,7 @@ def _with_signs(labels: Labels, found: Iterable[Line]) -> Labels:
     return labels._replace(coded=not others or 2 * len(coded & others) >= len(coded))
 
 
-def _close(labels: Labels, found: Iterable[Line]) -> Collection[str]:
+def _close(labels: Labels, found: ReportLines) -> Collection[str]:
     """The numbers that are marks close behind a full stop in a report that has others in brackets: all, or none.
 
     At least three stand so, and a third of the list's.
