@@ -40,6 +40,8 @@ from adjudge.scoring.contract.case import Case
 _CASES = 200  # of a configuration, of which controls are made
 _FORESEEN = 20  # of them, whose questions are foreseen
 _SHORT = 4  # statements or reports of each language, of a check before a run
+_SHORT_CASES = 40  # of which these are made
+_SHORT_FORESEEN = 8
 _MOST_SAID = 3  # faults, in one line
 WORTH = 1_000
 """Questions to a judge from which a run asks it some with known answers first, unless the configuration requires it."""
@@ -100,7 +102,7 @@ async def _seated(config: RunConfig, size: int) -> AsyncIterator[Tried]:
     """The trials of a configuration's judges, one after the other."""
     dataset = await asyncio.to_thread(chosen_dataset, config)
     cases = list(islice(Course(config, dataset).sample(), _CASES))
-    asked, words = await _foreseen(config, cases[:_FORESEEN])
+    asked, words = await _foreseen(config, _spread(cases, _FORESEEN))
     materials = _made(cases, size)
     for name, seat in config.resolved.bench.seats.items():
         judge = make_judge(seat.config, make_book(config), seat.free_text)
@@ -125,7 +127,7 @@ async def check_judges(config: RunConfig, course: Course, say: Callable[[str], N
         return
     is_required = config.judge_check == "require"
     cases = list(islice(course.sample(), _CASES))
-    foreseen = cases[:_FORESEEN]
+    foreseen = _spread(cases, _SHORT_FORESEEN)
     notes = (await dry_run(config, foreseen)).notes
     share = max(1.0, course.scorecards / max(1, len(foreseen) * len(config.protocols)))
     materials: _Materials | None = None
@@ -133,7 +135,7 @@ async def check_judges(config: RunConfig, course: Course, say: Callable[[str], N
         asked = notes[name].questions
         if not asked or (not is_required and asked.total() * share < WORTH):
             continue
-        materials = materials or _made(cases, _SHORT)
+        materials = materials or _made(_spread(cases, _SHORT_CASES), _SHORT)
         kinds, _ = types_of(asked)
         judge = make_judge(seat.config, make_book(config), seat.free_text)
         try:
@@ -152,11 +154,18 @@ async def check_judges(config: RunConfig, course: Course, say: Callable[[str], N
         say(line)
 
 
-async def _foreseen(config: RunConfig, cases: list[Case]) -> tuple[dict[str, Counter[str]], dict[str, str]]:
+async def _foreseen(
+    config: RunConfig, cases: Sequence[Case]
+) -> tuple[dict[str, Counter[str]], dict[str, str]]:
     """How many questions of which type each judge will be asked about `cases`, and the words of each type."""
     with TemporaryDirectory() as nothing_stored:
         found = await dry_run(config, cases, place=Place.of(nothing_stored))
     return {name: taker.questions for name, taker in found.notes.items()}, found.words
+
+
+def _spread(cases: Sequence[Case], count: int) -> Sequence[Case]:
+    """`count` of `cases`, from the first to the last: tasks of one language often stand together."""
+    return cases[:: max(1, -(-len(cases) // count))]
 
 
 def _made(cases: Sequence[Case], size: int) -> _Materials:
