@@ -357,6 +357,9 @@ BESIDE = {
     "line of sources below a paragraph": _blocks("{said}.\n\n*Source:< [A work]({url});>*\n"),
     "line of sources below it, in German": _blocks("{said}.\n\n**Quellen:**< [Ein Werk]({url}),>\n"),
     "list of sources below a paragraph": _blocks("{said}.\n\nSources:\n<- [A work]({url})\n>"),
+    "list of sources at the end of a chapter": _blocks(
+        "## Chapter\n\n{said}.\n\nSources:\n\n<- [A work]({url})\n>"
+    ),
     "addresses below a sentence": _blocks("{said}.\nSources:\n<{url}\n>"),
     "resource below a paragraph": _blocks("{said}.\n\n<- **Resource**: [A work]({url})\n>"),
     "sources below an item": _blocks("1. {said}.\n<   - Source: [A work]({url})\n>"),

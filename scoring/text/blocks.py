@@ -396,7 +396,8 @@ class _Outliner:
         lists = _merged(
             [*((block.start, block.end) for block in chosen), *spans, *((one.start, one.end) for one in long)]
         )
-        styles = any(one.tight or one.followed for one in self._named)
+        cites = bool(self._inline or self._square or self._raised)
+        styles = any(one.tight or one.followed for one in self._named) or (len(others) > 1 and not cites)
         sources = tuple((one.start, one.end) for one in others if styles)
         listed = self._entries.union(keys, *(block.labels for block in chosen))
         words = self._marking_words(listed)
