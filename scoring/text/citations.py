@@ -532,6 +532,9 @@ class _Statement:
         return bool(self.fact)
 
 
+_FIRST = _Statement(None, _OUTSIDE)  # stands for none above the first sentence of a piece
+
+
 class _Titled:
     """A title or lead-in with sources, which is what is stated below it cites: the items deeper than `depth`."""
 
@@ -801,7 +804,7 @@ class _Body:
             return False
         self._enter()
         for sentence in before:
-            self._sentence(sentence, False)
+            self._sentence(sentence, False, _FIRST)
         return self._entitle(last)
 
     def _title(self, text: str) -> Marked | None:
@@ -841,8 +844,7 @@ class _Body:
                     break
                 sentences = marked(piece, self._sources.labels).sentences()
                 for place, sentence in enumerate(sentences):
-                    follows = place > 0 and self._last() is not before
-                    self._sentence(sentence, len(sentences) == 1, follows)
+                    self._sentence(sentence, len(sentences) == 1, before if place else _FIRST)
             if len(self._paragraph) == 1 and _BOLD_LINE.fullmatch(self._paragraph[0]):
                 own = self._last()
                 own = None if own is before else own
@@ -850,13 +852,14 @@ class _Body:
         self._paragraph, self._length, self._item = [], 0, False
         self._depth, self._gap = _OUTSIDE, False
 
-    def _sentence(self, sentence: Marked, alone: bool, follows: bool = False) -> None:
-        """Read a sentence, `alone` in its piece of text or one that `follows` another."""
+    def _sentence(self, sentence: Marked, alone: bool, above: "_Statement | None") -> None:
+        """Read a sentence, `alone` in its piece of text, which has this statement `above` it, or the piece's _FIRST."""
         statement = _Statement(sentence, self._depth, self._linked and self._item)
         if not (self._all_sentences or sentence.marks or self._item or self._section or self._card):
             if not self._fresh or statement.states():
                 self._state(statement, {})
             return
+        follows = above is not _FIRST and self._last() is not above
         marks = sentence.marks
         if not (follows or statement.states()):  # nor does a button of its page cite anything
             marks = [mark for mark in marks if not mark.is_button]
