@@ -28,6 +28,12 @@ def test_sentence_is_lost_without_most_of_its_pairs_of_words(text: str, lost: fl
     assert measures(text, SAID)["sentences lost"] == lost
 
 
+@pytest.mark.parametrize("text, lost", [("", 1.0), (SAID[34:], 0.0), (SAID[:33], 1.0)])
+def test_sentence_that_is_not_on_the_page_is_not_lost_there(text: str, lost: float) -> None:
+    assert measures(text, SAID, SAID[34:])["sentences on the page lost"] == lost
+    assert "sentences on the page lost" not in measures(text, SAID)
+
+
 def test_a_folder_of_pages_is_measured_by_kind(tmp_path: Path) -> None:
     for folder in ("html", "ground-truth"):
         (tmp_path / folder).mkdir()
@@ -44,5 +50,6 @@ def test_a_folder_of_pages_is_measured_by_kind(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parent.parent)
     rows = {row.name: row.ours for row in msgspec.json.decode(done.stdout, type=list[Row])}
     assert rows["article: recall"] == 1.0 and rows["collection: sentences lost"] == 0.0
-    assert rows["article: sentences lost, visible too"] == 0.0
+    assert rows["article: sentences lost, by all that is shown"] == 0.0
+    assert rows["article: sentences on the page lost, by all that is shown"] == 0.0
     assert not [name for name in rows if name.startswith("forum")]
