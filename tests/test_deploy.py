@@ -186,7 +186,7 @@ esac
 def test_slurm_script_evaluates_on_its_nodes(tmp_path):
     """With stand-ins for Slurm's own commands, which start everything on this machine."""
     pytest.importorskip("ray")
-    adjudge = f"#!/bin/sh\nexec {sys.executable} -P -c '{ADJUDGE[-1]}' \"$@\"\n"
+    adjudge = f'#!/bin/sh\nexec {sys.executable} -P -m {ADJUDGE[-1]} "$@"\n'
     commands = {"srun": SRUN, "scontrol": "#!/bin/sh\necho here\n", "adjudge": adjudge}
     for name, text in commands.items():
         path = tmp_path / "bin" / name
