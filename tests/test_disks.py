@@ -20,13 +20,14 @@ import pytest
 from adjudge.engine.commands.parser import parser
 from adjudge.fetchers.files import MADE
 from tests.commands import changed, one_line
+from tests.forks import forked
 from tests.full_disks import Job
 from tests.nightly import WHOLE
 from tests.reward_server import judge_server
 from tests.stores import judgment, opened, parts, stored_keys
 from tests.wheel import ROOT
 from tests.worlds import ADJUDGE, lines, world
-from tests.writing import EXPORTS, LIMITED, NEW, READERS, SERVERS, made, typed
+from tests.writing import EXPORTS, NEW, READERS, SERVERS, made, typed
 
 NAMESPACE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
 # What fills a disk at $1, and what is said of one that takes no more.
@@ -164,9 +165,7 @@ def test_machine_code_that_cannot_be_kept_is_made_all_the_same(tmp_path):
 def test_reader_needs_no_room(here, tmp_path, name):
     """A file of no bytes is the largest that may be written."""
     words = typed(READERS[name], here, "", tmp_path)
-    ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, "0", *words], capture_output=True, text=True, timeout=250
-    )
+    ended = forked(*words, limit=0)
     assert ended.returncode in (0, 1, 3, 4) and ended.stdout, ended.stderr  # 1: what `doctor` finds
     assert "Traceback" not in ended.stderr
 
@@ -189,9 +188,7 @@ def test_gold_is_drafted_whole_or_not_at_all(judge, tmp_path, kind):
     changed(config, judge={"backend": "openai", "url": judge, "model": "mock"})
     lines(tmp_path / "tasks.jsonl", [task])
     words = ["gold", config, "--protocol", "race"]
-    done = subprocess.run(
-        [*ADJUDGE, *words, "--out", tmp_path / "gold.jsonl"], capture_output=True, text=True
-    )
+    done = forked(*words, "--out", tmp_path / "gold.jsonl")
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "gold.jsonl").read_text())["id"] == "1"
     ended, kept = on_disk(kind, tmp_path, [*words, "--out", "DISK/gold.jsonl"])

@@ -1,8 +1,6 @@
 """A downloader outside the package is found by its entry point; guard, limits, store and reasons stay."""
 
 import asyncio
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -14,18 +12,16 @@ from adjudge.fetchers.downloader import Download
 from adjudge.fetchers.http import HttpFetcher
 from adjudge.fetchers.limits import Limits, Timeouts
 from adjudge.fetchers.page import Page
+from tests.forks import Done, forked
 from tests.servers.base import Exchange, Server
 from tests.snapshots import SENTENCE, config_of
-from tests.worlds import ADJUDGE
 
 OUTSIDE = Path(__file__).parent / "outside_fetcher"
 HTML = f"<title>T</title><p>{SENTENCE * 3}</p>".encode()
 
 
-def evaluate(config: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(OUTSIDE)}
-    command = [*ADJUDGE, "evaluate", str(config)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def evaluate(config: Path) -> Done:
+    return forked("evaluate", config, path=OUTSIDE)
 
 
 def test_outside_fetcher_reads_the_pages_of_a_run(tmp_path: Path) -> None:

@@ -1,25 +1,21 @@
 """A protocol outside the package is found by its entry point; nothing else has to change."""
 
 import asyncio
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.forks import Done, forked
 from tests.mock_openai import MockOpenAI
-from tests.worlds import ADJUDGE, world
+from tests.worlds import world
 
 OUTSIDE = Path(__file__).parent / "outside_protocol"
 
 
-def evaluate(
-    config: Path, package: Path = OUTSIDE, command: str = "evaluate"
-) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(package)}
-    return subprocess.run([*ADJUDGE, command, str(config)], env=environment, capture_output=True, text=True)
+def evaluate(config: Path, package: Path = OUTSIDE, command: str = "evaluate") -> Done:
+    return forked(command, config, path=package)
 
 
 def test_outside_protocol_runs_from_files_to_leaderboard(tmp_path):
@@ -77,9 +73,7 @@ def planned_with(folder: Path, group: str, code: str, **options: object) -> str:
     found.mkdir()
     (found / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     (found / "entry_points.txt").write_text(f"[{group}]\nbroken = broken:Broken\n")
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [*ADJUDGE, "plan", str(world(folder, **options))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = forked("plan", world(folder, **options), path=folder)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
     return done.stderr
 

@@ -22,9 +22,9 @@ from adjudge.engine.runs.items import Label, read_labels
 from adjudge.engine.viewer.labelling import LabelFile
 from adjudge.fetchers.files import MADE, file_name, own_files, write_new, write_whole
 from tests.commands import one_line, run
+from tests.forks import forked
 from tests.result_folders import race_row, written
-from tests.worlds import ADJUDGE, world
-from tests.writing import LIMITED
+from tests.worlds import world
 
 FOREIGN = b"\x00\xffsomebody else's\n"
 LABEL = Label(item="v1", label="met", rater="ann")
@@ -34,7 +34,7 @@ LABEL = Label(item="v1", label="met", rater="ann")
 def finished(tmp_path_factory) -> Path:
     """The folder of a run, with its store, inside a world of its own."""
     folder = tmp_path_factory.mktemp("finished")
-    subprocess.run([*ADJUDGE, "evaluate", world(folder, systems=2, tasks=2)], check=True, capture_output=True)
+    evaluate(str(world(folder, systems=2, tasks=2)))
     return folder / "run"
 
 
@@ -134,8 +134,7 @@ def test_disk_that_takes_no_more_leaves_nothing_half(finished, tmp_path, name, l
     """Files of at most `limit` bytes stand for a full disk: a write is refused, or is short."""
     words, _ = WRITERS[name]
     out = tmp_path / "out"
-    command = [sys.executable, "-c", LIMITED, str(limit), *typed(words, finished, out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = forked(*typed(words, finished, out), limit=limit)
     assert done.returncode in (1, 2) and "Traceback" not in done.stderr, done.stderr
     assert "adjudge: " in done.stderr.splitlines()[-1]
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -145,9 +144,8 @@ def test_disk_that_takes_no_more_leaves_nothing_half(finished, tmp_path, name, l
 def test_import_that_finds_no_room_leaves_nothing(tmp_path, limit):
     file = written(tmp_path / "results/raw_results.jsonl", [race_row(1, 0.5)])
     out = tmp_path / "run"
-    words = ["import", str(file), "--format", "deepresearch-bench", "--out", str(out), "--system", "x"]
-    command = [sys.executable, "-c", LIMITED, str(limit), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ("import", file, "--format", "deepresearch-bench", "--out", out, "--system", "x")
+    done = forked(*words, limit=limit)
     assert done.returncode in (1, 2) and "Traceback" not in done.stderr, done.stderr
     assert not out.exists()
 

@@ -58,17 +58,6 @@ READERS = {
 """Commands that write nothing."""
 
 
-LIMITED = """
-import resource, sys
-from adjudge.engine.commands.main import main
-limit = int(sys.argv.pop(1))
-sys.dont_write_bytecode = True  # Python would keep what the limit cut off as the compiled module
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-main()
-"""
-"""A script that runs the command of its other arguments, with files of at most so many bytes as its first says."""
-
-
 def made(folder: Path) -> Path:
     """What the commands need, in `folder`: runs, results, a log of rewards and a list of URLs."""
     for example, name in (("quickstart", "run"), ("livedrbench", "livedr"), ("dr3", "dr3")):
