@@ -29,6 +29,7 @@ from adjudge.engine.statistics.build import build_leaderboard
 from adjudge.engine.store import Place
 from adjudge.engine.store.scorecards import run_cards
 from adjudge.fetchers.files import file_name
+from tests.forks import forked
 from tests.made_runs import made_run
 from tests.worlds import world
 
@@ -67,24 +68,48 @@ def values(folder: Path) -> dict[tuple[str, str], float]:
     }
 
 
+class Documented:
+    """What the documented commands write of `run`: each runs once, as a process in a folder of its own."""
+
+    def __init__(self, run: Path, folder: Path) -> None:
+        self.run, self.folder = run, folder
+        self.said: dict[str, str] = {}
+
+    def of(self, command: str) -> Path:
+        """The folder that `command` has filled."""
+        words = shlex.split(command)[1:]
+        form = words[words.index("--format") + 1]
+        place = self.folder / form
+        if command not in self.said:
+            place.mkdir()
+            run = self.run
+            if form == "harbor":
+                run = place / "run"
+                evaluate(RunConfig.load(world(place, systems=2, tasks=2)))
+            words = [str(run) if word == "runs/mine" else word for word in words]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(place)
+                patch.setenv("HOME", str(place))
+                done = forked(*words)
+            assert done.returncode == 0, done.stderr
+            self.said[command] = done.stdout
+        return place / words[-1]
+
+    def tracked(self, form: str) -> Path:
+        """The folder that the documented command of `form` has filled."""
+        return self.of(next(command for command in COMMANDS if f"--format {form} " in command))
+
+
+@pytest.fixture(scope="module")
+def documented(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Documented:
+    return Documented(run, tmp_path_factory.mktemp("documented"))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_documented_command_writes_files_into_its_folder(command: str, run: Path, tmp_path: Path) -> None:
-    program, *words = shlex.split(command)
-    if "harbor" in words:
-        run = tmp_path / "run"
-        evaluate(RunConfig.load(world(tmp_path, systems=2, tasks=2)))
-    words = [str(run) if word == "runs/mine" else word for word in words]
-    done = subprocess.run(
-        [Path(sys.executable).with_name(program), *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": str(Path(sys.executable).parent), "HOME": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"\d+ files? in \w+\n", done.stdout)
-    assert list((tmp_path / words[-1]).rglob("*"))
+def test_documented_command_writes_files_into_its_folder(command: str, documented: Documented) -> None:
+    folder = documented.of(command)
+    assert re.fullmatch(r"\d+ files? in \w+\n", documented.said[command])
+    assert list(folder.rglob("*"))
 
 
 def test_every_format_has_a_documented_command() -> None:
@@ -126,14 +151,9 @@ def test_space_is_a_static_page_with_its_metadata(run: Path, tmp_path: Path) -> 
     assert count[0][0] > 0
 
 
-def to_wandb(run: Path, out: Path) -> None:
-    export = [Path(sys.executable).with_name("adjudge"), "export", run, "--format", "wandb", "--out", out]
-    subprocess.run(list(map(str, export)), check=True, capture_output=True)
-
-
-def test_wandb_runs_hold_the_figures(run: Path, tmp_path: Path) -> None:
+def test_wandb_runs_hold_the_figures(run: Path, documented: Documented) -> None:
     """Read in a process of their own: the library warns, and not about us."""
-    to_wandb(run, tmp_path)
+    tracked = documented.tracked("wandb")
     read = """
 import json, struct, sys
 from pathlib import Path
@@ -165,26 +185,17 @@ for file in Path(sys.argv[1]).rglob("*.wandb"):
     found[name] = own
 print(json.dumps(found))
 """
-    done = subprocess.run([sys.executable, "-c", read, tmp_path], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", read, tracked], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     shown = values(run)
     assert set(found) == {"lab/one", "../two"}
     for (system, name), value in shown.items():
         assert found[system][name.replace(".", "/")] == pytest.approx(value)
-    assert not list(tmp_path.rglob("wandb-metadata.json"))
+    assert not list(tracked.rglob("wandb-metadata.json"))
 
 
-def test_mlflow_runs_hold_the_figures(run: Path, tmp_path: Path) -> None:
-    export = [
-        Path(sys.executable).with_name("adjudge"),
-        "export",
-        run,
-        "--format",
-        "mlflow",
-        "--out",
-        tmp_path,
-    ]
-    subprocess.run(list(map(str, export)), check=True, capture_output=True)
+def test_mlflow_runs_hold_the_figures(run: Path, documented: Documented) -> None:
+    tracked = documented.tracked("mlflow")
     read = """
 import json, sys
 from mlflow import MlflowClient
@@ -193,7 +204,7 @@ experiment = client.get_experiment_by_name("adjudge")
 runs = client.search_runs([experiment.experiment_id])
 print(json.dumps({run.info.run_name: [run.data.metrics, run.data.params, run.info.status] for run in runs}))
 """
-    done = subprocess.run([sys.executable, "-c", read, tmp_path], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", read, tracked], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     shown = values(run)
     assert set(found) == {"lab/one", "../two"}
@@ -201,13 +212,12 @@ print(json.dumps({run.info.run_name: [run.data.metrics, run.data.params, run.inf
         metrics, params, status = found[system]
         assert metrics[name.replace(".", "/")] == pytest.approx(value)
         assert status == "FINISHED" and params["judge.race"]
-    again = subprocess.run(list(map(str, export)), check=False, capture_output=True, text=True)
-    assert again.returncode == 2 and "mlflow.db exists; choose another folder" in again.stderr
+    with pytest.raises(UsageError, match=r"mlflow\.db exists; choose another folder"):
+        export_run(run, "mlflow", tracked)
 
 
-def test_wandb_run_that_was_cut_off_is_not_whole(run: Path, tmp_path: Path) -> None:
-    to_wandb(run, tmp_path)
-    whole, *_ = tmp_path.rglob("*.wandb")
+def test_wandb_run_that_was_cut_off_is_not_whole(documented: Documented, tmp_path: Path) -> None:
+    whole, *_ = documented.tracked("wandb").rglob("*.wandb")
     assert has_ended(whole)
     for size in (0, 3, 90, whole.stat().st_size - 1):
         (tmp_path / "cut").write_bytes(whole.read_bytes()[:size])

@@ -31,14 +31,14 @@ def write_mlflow(board: Leaderboard, record: RunRecord, out: Path, place: Path) 
     Nothing is sent. Raises UsageError if `place` has the file already, if it cannot be written, or where the optional
     package mlflow is missing.
     """
+    if (place / FILE).exists():
+        raise UsageError(f"out: {place / FILE} exists; choose another folder")
     try:
         from mlflow import MlflowClient  # optional
         from mlflow.exceptions import MlflowException
         from sqlalchemy.exc import SQLAlchemyError  # what MLflow needs for a database
     except ImportError as error:
         raise UsageError("format: mlflow is not installed; run pip install 'adjudge[mlflow]'") from error
-    if (place / FILE).exists():
-        raise UsageError(f"out: {place / FILE} exists; choose another folder")
     try:
         client = MlflowClient(tracking_uri=f"sqlite:///{(out / FILE).resolve()}")
         _fill(client, board, record, (place / "artifacts").resolve().as_uri())
