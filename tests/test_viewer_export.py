@@ -13,6 +13,8 @@ import pytest
 import pytest_asyncio
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.config.run import RunConfig
 from adjudge.engine.runs.items import items_of_card, label_readers
 from adjudge.engine.runs.run import Run
 from adjudge.engine.viewer.book import MADE_BY
@@ -22,7 +24,7 @@ from adjudge.scoring.deepresearch_bench.fact import Fact
 from adjudge.scoring.livedrbench.livedr import LiveDR
 from tests.browser import visiting
 from tests.commands import run
-from tests.viewing import exporting, hostile, quickstart, unpacked
+from tests.viewing import QUICKSTART, exporting, hostile, quickstart, unpacked
 from tests.worlds import lines
 
 if TYPE_CHECKING:
@@ -31,11 +33,21 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 REPORT = "report-delta-heat-pumps-*.html"
+FEW = {"tasks": ["heat-pumps"], "systems": ["borealis", "delta"]}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return await quickstart(tmp_path_factory.mktemp("quick"))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two reports of the example, which is exported in a quarter of the time."""
+    folder = tmp_path_factory.mktemp("small")
+    places = {"out": str(folder / "run"), "store": str(folder / "store")}
+    await evaluate_async(RunConfig.load(QUICKSTART, select=FEW, **places))
+    return folder / "run"
 
 
 @pytest.fixture(scope="module")
@@ -97,49 +109,49 @@ async def test_export_holds_passages_and_pages_on_request(quick: Path, bare: Pat
 
 
 async def test_gold_of_encrypted_benchmarks_is_left_out(
-    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from adjudge.scoring.deepresearch_bench.race import Race
 
     assert LiveDR.withheld == "encrypted"
     monkeypatch.setattr(Race, "withheld", "encrypted", raising=False)
-    bare = await written(quick, tmp_path / "bare")
+    bare = await written(small, tmp_path / "bare")
     pages = {
         page["key"][0]: page["main"] for page in pages_in(next(bare.glob(REPORT))) if not page["key"][-1]
     }
     assert "tells the gold of race, which is encrypted" in pages["race"]
     assert "tells the gold" not in pages["fact"]
     assert "the evidence of race" in (bare / "left-out.html").read_text()
-    whole = texts(await written(quick, tmp_path / "whole", gold=True))
+    whole = texts(await written(small, tmp_path / "whole", gold=True))
     assert "tells the gold" not in whole
 
 
-async def test_view_exports_from_the_command_line(quick: Path, tmp_path: Path, capsys: Any) -> None:
+async def test_view_exports_from_the_command_line(small: Path, tmp_path: Path, capsys: Any) -> None:
     site = tmp_path / "site"
-    code, out, _ = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
+    code, out, _ = await asyncio.to_thread(run, capsys, "view", small, "--export", site)
     assert code == 0 and "MB: put " in out and "left out: questions with their prompts" in out
     code, out, _ = await asyncio.to_thread(
-        run, capsys, "view", quick, "--export", site, "--with-pages", "--json"
+        run, capsys, "view", small, "--export", site, "--with-pages", "--json"
     )
     told = json.loads(out)
     assert code == 0 and told["files"] == sum(file.is_file() for file in site.rglob("*"))
     assert not any("with-pages" in line for line in told["left_out"])
-    code, _, error = run(capsys, "view", quick, "--with-gold")
+    code, _, error = run(capsys, "view", small, "--with-gold")
     assert code == 2 and "need --export DIR" in error
     (site / MADE_BY).unlink()
-    code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site)
+    code, _, error = await asyncio.to_thread(run, capsys, "view", small, "--export", site)
     assert code == 2 and "holds other files" in error
-    code, _, error = await asyncio.to_thread(run, capsys, "view", quick, "--export", site / "index.html")
+    code, _, error = await asyncio.to_thread(run, capsys, "view", small, "--export", site / "index.html")
     assert code == 2 and "index.html is a file; pass a new or an empty folder" in error
 
 
 async def test_commands_of_the_page_on_publishing(
-    quick: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """docs/publish.md: the commands that write a folder, typed in its order."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "first").symlink_to(quick)
+    (tmp_path / "runs" / "first").symlink_to(small)
     page = (Path(__file__).parents[1] / "docs" / "publish.md").read_text()
     lines = [
         line.partition("#")[0] for line in page.splitlines() if re.match("adjudge view .*--export", line)
@@ -181,11 +193,11 @@ def overridden(run_folder: Path, protocol: str, file: Path) -> tuple[Scorecard, 
 
 
 async def test_exported_board_has_scores_by_people_too(
-    browser: "Browser", quick: Path, bare: Path, tmp_path: Path
+    browser: "Browser", small: Path, bare: Path, tmp_path: Path
 ) -> None:
     labels = tmp_path / "edits.jsonl"
-    card, n = overridden(quick, "fact", labels)
-    site = await written(quick, tmp_path / "site", labels=labels)
+    card, n = overridden(small, "fact", labels)
+    site = await written(small, tmp_path / "site", labels=labels)
     async with visiting(browser, (site / "index.html").as_uri()) as page:
         heads = await page.locator("th").all_inner_texts()
         assert any("edited by people" in head for head in heads)
@@ -205,14 +217,14 @@ async def test_exported_board_has_scores_by_people_too(
 
 
 async def test_overrides_tell_no_gold_that_is_withheld(
-    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = tmp_path / "edits.jsonl"
-    card, n = overridden(quick, "fact", labels)
+    card, n = overridden(small, "fact", labels)
     monkeypatch.setattr(Fact, "withheld", "encrypted", raising=False)
-    bare = texts(await written(quick, tmp_path / "bare", labels=labels))
+    bare = texts(await written(small, tmp_path / "bare", labels=labels))
     assert "The page &lt;i&gt;says so" not in bare and html.escape(card.evidence[n - 1].what) not in bare
-    whole = texts(await written(quick, tmp_path / "whole", labels=labels, gold=True))
+    whole = texts(await written(small, tmp_path / "whole", labels=labels, gold=True))
     assert "The page &lt;i&gt;says so" in whole
 
 
