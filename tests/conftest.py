@@ -33,6 +33,25 @@ STARTS_RAY = {
     "test_sick_replica",
 }
 
+# The longest of the others. They start early, so that no worker is at one of them when the rest have ended.
+TAKES_LONG = {
+    "test_disks",
+    "test_exports",
+    "test_fetch_renderer",
+    "test_interrupts",
+    "test_leaderboard_browser",
+    "test_live_browser",
+    "test_own_files",
+    "test_papers",
+    "test_server",
+    "test_site",
+    "test_tables",
+    "test_viewer",
+    "test_viewer_browser",
+    "test_viewer_export",
+    "test_wheel",
+}
+
 # No test fails for being slow on a busy machine. Each run draws other examples, and `make nightly` draws all of them.
 settings.register_profile("untimed", deadline=None, max_examples=quick_or_whole(30, 100))
 settings.load_profile("untimed")
@@ -52,15 +71,15 @@ def checkout_left_alone() -> Iterator[None]:
     assert {name for name in (".adjudge", "runs") if (ROOT / name).exists()} == there
 
 
-def _starts_ray(nodeid: str) -> bool:
-    return PurePath(nodeid.partition("::")[0]).stem in STARTS_RAY
+def _module(nodeid: str) -> str:
+    return PurePath(nodeid.partition("::")[0]).stem
 
 
 class OneRay(LoadFileScheduling):
     """Each worker runs whole modules, and a single worker runs all modules that start Ray."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "ray" if _starts_ray(nodeid) else super()._split_scope(nodeid)
+        return "ray" if _module(nodeid) in STARTS_RAY else super()._split_scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneRay:
@@ -72,7 +91,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("nightly")
-    items.sort(key=lambda item: (not _starts_ray(item.nodeid), not uses_small_ray(item)))
+
+    def place(item: pytest.Item) -> tuple[bool, bool, bool]:
+        name = _module(item.nodeid)
+        return name not in STARTS_RAY, not uses_small_ray(item), name not in TAKES_LONG
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
