@@ -10,6 +10,7 @@ multithreaded BLAS is used: the two spin against each other, and numba's is not 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from functools import update_wrapper
 from itertools import pairwise
 from threading import Lock
@@ -52,7 +53,10 @@ def _compiled(function: Function, liberties: set[str]) -> Function:
 
 
 class _Kernel:
-    """A function that is compiled when it is first called: importing numba takes longer than many small tasks."""
+    """A function that is compiled when it is first called: importing numba takes longer than many small tasks.
+
+    Little work runs as plain Python (see `in_threads`). Without liberties its result is the same to the last bit.
+    """
 
     _importing = Lock()
 
@@ -63,6 +67,8 @@ class _Kernel:
         self._made: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
+        if self._made is None and _is_plain.get() and not self._liberties:
+            return self._function(*arguments)
         return (self._made or self._dispatcher())(*arguments)
 
     def _dispatcher(self) -> Any:
@@ -88,17 +94,30 @@ def available_threads() -> int:
 
 # Below so many steps of compiled work, starting threads takes longer than they save.
 _LITTLE = 500_000
+# So many steps of a process are done in plain Python: in 50 ms at most, less than loading what was compiled takes.
+_PLAIN_STEPS = 100_000
+_plain_steps = 0
+_is_plain: ContextVar[bool] = ContextVar("is_plain", default=False)
 
 
 def in_threads(
-    work: Callable[[Item], object], items: Iterable[Item], threads: int | None = None, steps: int = _LITTLE
+    work: Callable[[Item], object],
+    items: Iterable[Item],
+    threads: int | None = None,
+    steps: int = _LITTLE,
+    *,
+    sparing: bool = False,
 ) -> None:
     """Calls `work` on every item, `threads` at a time (None: one per core). The first exception is raised.
 
     `work` must put its result where no other item writes; then the outcome does not depend on `threads`. `steps` are
-    those that an item takes, roughly: little work in all is done in the caller's own thread.
+    those that an item takes, roughly: little work in all is done in the caller's own thread, and if `sparing`, the
+    first of a process without kernels.
     """
     todo = list(items)
+    if sparing and _does_without_kernels(len(todo) * steps):
+        _in_plain_python(work, todo)
+        return
     workers = min(threads or available_threads(), len(todo))
     if workers <= 1 or len(todo) * steps < _LITTLE:
         for item in todo:
@@ -107,6 +126,25 @@ def in_threads(
     with ThreadPoolExecutor(workers, thread_name_prefix="kernel") as pool:
         for done in [pool.submit(work, item) for item in todo]:
             done.result()
+
+
+def _does_without_kernels(steps: int) -> bool:
+    """Whether so many are left; then they are taken."""
+    global _plain_steps
+    if steps > _PLAIN_STEPS - _plain_steps:
+        return False
+    _plain_steps += steps
+    return True
+
+
+def _in_plain_python(work: Callable[[Item], object], todo: list[Item]) -> None:
+    before = _is_plain.set(True)
+    try:
+        with np.errstate(all="ignore"):  # as kernels do
+            for item in todo:
+                work(item)
+    finally:
+        _is_plain.reset(before)
 
 
 Floats = NDArray[np.float64]

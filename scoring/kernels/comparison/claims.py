@@ -30,7 +30,7 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 from adjudge.scoring.kernels.base.distributions import normal_cdf, normal_quantile, student_cdf
-from adjudge.scoring.kernels.comparison.paired_tests import holm, paired_t
+from adjudge.scoring.kernels.comparison.paired_tests import PairedT, holm, paired_t
 
 __all__ = [
     "ALPHA",
@@ -53,6 +53,7 @@ FEW = 12
 """Up to so many tasks, all sign patterns are gone through."""
 
 ROUNDING = 1e-14  # differences that are smaller than this share of the scores are none
+_MANY = 1_000_000  # steps that need not be counted any closer
 TOLERANCE = 1e-12  # sums that differ by less than this share of sum |d| are equal
 
 
@@ -104,7 +105,9 @@ def differences(scores: ArrayLike, *, alpha: float = ALPHA, bounded: bool = True
         first, second = student.first[at], student.second[at]
         _test_pairs(values, first, second, student_p[at], alpha, bounded, p[at], low[at], high[at])
 
-    in_threads(test, spans(pairs, 64 * max(values.shape[1], 1)))
+    tasks = values.shape[1]
+    parts = spans(pairs, 64 * max(tasks, 1))
+    in_threads(test, parts, steps=_steps(values, student) // max(1, len(parts)), sparing=True)
     return Differences(
         first=student.first,
         second=student.second,
@@ -213,6 +216,16 @@ def rank_spans(above_it: Flags, counted: Flags) -> Floats:
     return np.where(counted[:, None], np.stack([best, worst], axis=1), np.nan)
 
 
+def _steps(values: Floats, student: PairedT) -> int:
+    """How many `_test_pairs` takes, roughly: three per task of a pair, and one per pattern that it goes through."""
+    steps = 3 * int(student.first.size) * int(values.shape[1])
+    if steps > _MANY:
+        return steps
+    differ = np.abs(values[student.first] - values[student.second]) > 0.0
+    counts: list[int] = [*differ.sum(axis=1).tolist(), *2 * student.n_used.tolist()]
+    return steps + sum(1 << count for count in counts if count <= FEW)
+
+
 @compiled
 def _test_pairs(
     values: NDArray[np.float64],
@@ -254,7 +267,8 @@ def _test_pairs(
         if n <= FEW:
             rank = int(alpha / 2 * 2.0**n + 1e-9)
             low[pair] = _nth_subset_mean(every[:n], rank)
-            high[pair] = -_nth_subset_mean(-every[:n], rank)
+            _turn(every[:n])
+            high[pair] = -_nth_subset_mean(every[:n], rank)
         if most - least <= ROUNDING * max(abs(most), abs(least)):
             low[pair] = high[pair] = np.nan
         elif p[pair] > alpha:  # no claim by its interval either
@@ -263,9 +277,20 @@ def _test_pairs(
 
 @compiled
 def _two_sided(found: NDArray[np.float64]) -> float:
-    total = found.sum()
-    signed = found if total > 0.0 else -found
-    return min(1.0, 2.0 * _share_as_high(signed))
+    """The two-sided p of `found`, of which it may turn the signs."""
+    total = 0.0
+    for one in found:
+        total += one
+    if not total > 0.0:
+        _turn(found)
+    return min(1.0, 2.0 * _share_as_high(found))
+
+
+@compiled
+def _turn(values: NDArray[np.float64]) -> None:
+    """Changes the sign of all `values`, in place: the expression `-values` takes longer to compile."""
+    for at in range(values.size):
+        values[at] = -values[at]
 
 
 @compiled
@@ -273,7 +298,10 @@ def _share_as_high(found: NDArray[np.float64]) -> float:
     """The share of all sign patterns that give at least the sum of `found`."""
     n = found.size
     # Flipping a subset takes twice its sum away: at least as high means a sum of at most 0.
-    room = TOLERANCE * np.abs(found).sum()
+    size = 0.0
+    for one in found:
+        size += abs(one)
+    room = TOLERANCE * size
     total, count, flipped = 0.0, 1, np.zeros(n, np.bool_)
     for pattern in range(1, 1 << n):
         place = 0
@@ -301,5 +329,29 @@ def _nth_subset_mean(found: NDArray[np.float64], rank: int) -> float:
         size += -1 if flipped[place] else 1
         flipped[place] = not flipped[place]
         means[pattern - 1] = total / size
-    at = min(rank, means.size) - 1
-    return float(np.partition(means, at)[at])
+    return _nth_smallest(means, min(rank, means.size) - 1)
+
+
+@compiled
+def _nth_smallest(values: NDArray[np.float64], at: int) -> float:
+    """The value at `at` of `values` in rising order; changes their order. `np.partition` takes 3 s to compile."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if at <= right:
+            high = right
+        elif at >= left:
+            low = left
+        else:
+            break
+    return float(values[at])

@@ -26,6 +26,8 @@ from adjudge.scoring.kernels.base.arrays import (
     spans,
 )
 
+FEW = 9
+"""So many systems are ranked without a kernel, which takes 1.5 s to compile."""
 _TILE = 128  # resamples transposed at a time
 _RUN = 16  # systems sorted by insertion
 
@@ -64,6 +66,9 @@ def rankings(estimates: Floats, means: Floats, threads: int | None = None) -> Ra
     if systems < 2:  # nothing to rank it against
         ranked_first = np.count_nonzero(~np.isnan(means), axis=1).astype(np.int64)
         return Rankings(ranked_first.reshape(systems, systems), tau, rho)
+    if systems <= FEW:
+        counts_of_few = _rank_few(ranked, group_starts, tau, rho)
+        return Rankings(counts_of_few[np.argsort(order)], tau, rho)
     shares = np.linspace(0, resamples, (threads or available_threads()) + 1).astype(np.int64)
     counts = np.zeros((shares.size - 1, systems, systems), dtype=np.int64)
 
@@ -75,6 +80,38 @@ def rankings(estimates: Floats, means: Floats, threads: int | None = None) -> Ra
     in_given_order = np.empty_like(counts[0])
     in_given_order[order] = counts.sum(axis=0)
     return Rankings(in_given_order, tau, rho)
+
+
+def _rank_few(means: Floats, group_starts: Integers, tau: Floats, rho: Floats) -> Integers:
+    """As `_rank_resamples` for all columns, by comparing all pairs: no more work for few systems, and not compiled.
+
+    Returns the counts; every figure is the same to the last bit.
+    """
+    n = len(means)
+    defined = ~np.isnan(means).any(axis=0)
+    drawn = means[:, defined]
+    above, below = np.zeros((2, *drawn.shape), np.int8)  # 9 systems make 36 pairs
+    untied, agreement = np.zeros((2, drawn.shape[1]), np.int8)
+    untied_in_full = 0
+    for one in range(n):
+        for other in range(one + 1, n):
+            ahead = (drawn[one] > drawn[other]).view(np.int8)
+            behind = (drawn[one] < drawn[other]).view(np.int8)
+            above[one] += behind
+            below[one] += ahead
+            above[other] += ahead
+            below[other] += behind
+            untied += ahead + behind
+            if group_starts[one] != group_starts[other]:
+                untied_in_full += 1
+                agreement += ahead - behind
+    centred = above - below
+    full = 2 * group_starts + np.bincount(group_starts, minlength=n)[group_starts] - n
+    pairs = untied * float(untied_in_full)
+    squares = np.square(centred, dtype=np.int16).sum(axis=0) * float((full * full).sum())
+    for found, said, scale in ((tau, agreement, pairs), (rho, full @ centred, squares)):
+        found[defined] = np.divide(said, np.sqrt(scale), out=np.full(len(scale), np.nan), where=scale > 0)
+    return np.stack([np.bincount(row, minlength=n) for row in above])
 
 
 @compiled
@@ -274,7 +311,7 @@ def leave_one_out(scores: ArrayLike) -> LeaveOneOut:
         out = tau[start:stop], kept[start:stop], ranks[part]
         _leave_out(values[:, start:stop], systems, sums, counts, full, tie, *out)
 
-    in_threads(leave_out, range(len(parts)))
+    in_threads(leave_out, range(len(parts)), steps=10 * values.size // len(parts), sparing=True)
     best, worst, moved = np.zeros((3, values.shape[0]), np.int64)
     best[systems], worst[systems] = ranks[:, 0].min(axis=0), ranks[:, 1].max(axis=0)
     moved[systems] = ranks[:, 2].sum(axis=0)
@@ -333,7 +370,8 @@ def _leave_out(
     groups = _tie_groups(full, tie)
     ties_full = _left_out_tied_pairs(groups)
     own = _own_ranks(groups)
-    ranks[0], ranks[1] = own, own
+    for k in range(size):  # the assignment of an array takes 2 s to compile, for the message of a wrong shape
+        ranks[0, k] = ranks[1, k] = own[k]
     without = np.empty((size, TILE + PADDING))
     gaps = np.empty(TILE)
     means, order = np.empty(size), np.empty(size, np.int64)
