@@ -14,6 +14,7 @@ exactly. Keys are scattered into buckets of equal width, which leaves only neigh
 zeros, comparing neighbours corrects the rank sum, without branches; otherwise an insertion pass finishes the order.
 """
 
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -488,13 +489,16 @@ def student(
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / error
         cohens_d = t / np.sqrt(count)
-    known, of = np.unique(
-        degrees, return_inverse=True
-    )  # a quantile is dear, and few pairs differ in their tasks
-    half = student_quantile(known, 0.5 + confidence / 2)[of].reshape(degrees.shape) * error
+    known, of = np.unique(degrees, return_inverse=True)  # few pairs differ in their tasks
+    half = _quantiles(known.tobytes(), 0.5 + confidence / 2)[of].reshape(degrees.shape) * error
     # Not 1 - cdf(|t|): that would lose the small p values.
     p = 2 * student_cdf(degrees, -np.abs(t))
     return Student(t=t, p=p, low=mean - half, high=mean + half, cohens_d=cohens_d)
+
+
+@lru_cache(maxsize=64)  # they are dear, and the metrics of a run have them in common
+def _quantiles(degrees: bytes, share: float) -> Floats:
+    return student_quantile(np.frombuffer(degrees), share)
 
 
 def wilcoxon(
