@@ -113,10 +113,23 @@ async def test_failed_start_leaves_the_earlier_run(tmp_path, capsys):
         assert code in (0, 3), error
     before = (tmp_path / "run" / "run.json").read_bytes()
     code, _, error = await adjudge(capsys, "evaluate", config, "--store", tmp_path / "other")
-    assert code == 1 and "nothing was stored" in error
+    assert code == 1 and "nothing was stored" in error, error
     assert (tmp_path / "run" / "run.json").read_bytes() == before
     code, out, _ = await adjudge(capsys, "leaderboard", tmp_path / "run", "--json")
     assert code == 0 and not json.loads(out)["provisional"]
+
+
+async def test_judge_that_never_answers_leaves_the_earlier_run(tmp_path, capsys):
+    config = world(tmp_path, systems=2, tasks=2)
+    with (tmp_path / "reports/system1.jsonl").open("a") as file:
+        file.write('{"task_id": "0", "system": "blank", "text": ""}\n')  # scored without a judge
+    code, _, error = await adjudge(capsys, "evaluate", config)
+    assert code in (0, 3), error
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    nobody = ("--judge", "openai:http://127.0.0.1:9/v1#m", "--serial")
+    code, _, error = await adjudge(capsys, "evaluate", config, "--system", "blank", "system0", *nobody)
+    assert code == 1 and "nothing was stored" in error, error
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
 def test_folder_is_held_by_one_run(tmp_path):

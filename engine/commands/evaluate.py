@@ -143,7 +143,7 @@ async def evaluate_async(
             evaluator.metrics.planned(course.scorecards)
             names = ", ".join(dict.fromkeys(judge.name for judge in evaluator.judges.values()))
             event(_log, "run started", judge=names, scorecards=course.scorecards)
-            with _saying_what_is_stored(evaluator):
+            with _saying_what_is_stored(evaluator, folder):
                 made, unscored = await _score_all(
                     ScorecardStore(place, run), course.batches(ledger.spending), evaluator, steps
                 )
@@ -299,11 +299,13 @@ async def _check_window(config: RunConfig, course: Course, judge: str, window: i
 
 
 @contextmanager
-def _saying_what_is_stored(evaluator: "Evaluator | Cluster") -> Iterator[None]:
+def _saying_what_is_stored(evaluator: "Evaluator | Cluster", folder: RunFolder) -> Iterator[None]:
     """A run that ends early inside the block says how much of it is kept."""
     try:
         yield
     except JudgeError as error:
+        if not evaluator.counts.from_judge:
+            folder.unanswered()
         raise JudgeError(f"{error}{_kept(evaluator.counts.from_judge)}", error.trouble) from error
     except LimitReached as error:
         raise LimitReached(f"{error}{_kept(evaluator.counts.from_judge)}") from error

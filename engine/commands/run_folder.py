@@ -36,7 +36,7 @@ class RunFolder:
     """The folder `out` while a run is at work there. Inside the block no other run may use it.
 
     The record is there from the beginning, and says at the end how the run ended. A run that ends early without a
-    scorecard leaves the record that was there before. Raises ConfigError.
+    scorecard, or because its judge gave no answer at all, leaves the record that was there before. Raises ConfigError.
     """
 
     def __init__(self, out: Path, record: RunRecord, reading: Callable[[], Reading]) -> None:
@@ -60,6 +60,10 @@ class RunFolder:
     def take(self, card: Scorecard) -> None:
         """One more scorecard is stored."""
         self._made += 1
+
+    def unanswered(self) -> None:
+        """The judge cannot be used and has answered nothing: scorecards that needed no judge do not count."""
+        self._made = 0
 
     def opened(self, judging: Judging, pages: str) -> None:
         """Note who judges, and the source of pages."""
