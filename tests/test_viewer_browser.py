@@ -91,6 +91,21 @@ async def test_tables_are_whole_in_a_common_window(browser: "Browser", viewer: R
         assert await page.evaluate(_CUT_OFF) == []
 
 
+_NAMES_AWAY = """() => [...document.querySelectorAll(".scroll")].filter((one) => {
+  one.scrollLeft = one.scrollWidth;
+  const names = one.querySelectorAll("thead th.who, thead:not(:has(.who)) th:first-child, tbody th");
+  return [...names].some((name) => name.getBoundingClientRect().left - one.getBoundingClientRect().left > 2
+    || name.getBoundingClientRect().left < one.getBoundingClientRect().left);
+}).map((one) => one.getAttribute("aria-label"))"""
+
+
+@served
+@pytest.mark.parametrize("name", ["systems", "system", "tasks", "questions", "differences", "difference"])
+async def test_names_stay_when_a_table_is_moved(browser: "Browser", viewer: Reader, name: str) -> None:
+    async with visiting(browser, viewer.at(PAGES[name]), width=390) as page:
+        assert await page.evaluate(_NAMES_AWAY) == []
+
+
 async def test_statement_stays_above_its_passage(browser: "Browser", viewer: Reader) -> None:
     async with visiting(browser, viewer.at(PAGES["evidence"])) as page:
         await page.locator("mark.window").wait_for()
