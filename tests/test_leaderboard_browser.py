@@ -123,6 +123,31 @@ async def test_forty_systems_fit_a_narrow_window(browser, many):
         assert await violations(page) == []
         assert await overflow(page) == 0
         assert len(await column(page, "p0t0", "system")) == 40
+        names = page.locator("#p0t0 tbody .short")
+        assert all(
+            name.startswith("vendor-") for name in await names.all_inner_texts()
+        )  # whole, in as many lines
+
+
+_SCALES = """() => [...document.querySelectorAll(".plot:has(g.dots) svg[role=img]")].map((svg) =>
+  [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim().match(/^[\\d.,]+[kM]?$/)
+    && text.getBoundingClientRect().top > svg.getBoundingClientRect().bottom - 45).length)"""
+
+
+async def test_axes_of_a_narrow_window_have_a_scale(browser, url):
+    async with visiting(browser, url, width=390) as page:
+        await see_all(page)
+        named = await page.evaluate(_SCALES)
+        assert named and min(named) > 1  # a single value is no scale
+
+
+async def test_little_tables_stay_with_their_headings_on_paper(browser, url):
+    async with visiting(browser, url) as page:
+        await page.emulate_media(media="print")
+        kept = """(all) => all.map((one) =>
+          [one.tBodies[0].rows.length <= 15, getComputedStyle(one.parentElement).breakInside])"""
+        tables = await page.locator("section > .scroll > table").evaluate_all(kept)
+        assert {inside for little, inside in tables if little} == {"avoid"}
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])

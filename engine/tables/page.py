@@ -300,7 +300,7 @@ SCRIPTS = ("base.js", "d3-7.9.2.min.js", "plot-0.6.17.min.js", "leaderboard.js",
 _DRAWN = ("pairs", "ranks")  # tables that the script draws
 _OPEN = ("resolved",)
 _IN_STANDINGS = ("standings", "metric")
-_NAME, _SHORT = 120, 28  # letters of a system's name in the standings, and in a narrow window
+_NAME, _SHORT = 120, 40  # letters of a system's name in the standings, and in a narrow window
 # The standings' columns in the page's order, and those that are hidden until a reader chooses them.
 _ORDER = (
     "rank",

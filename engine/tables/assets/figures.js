@@ -16,7 +16,7 @@
     return cut(text, letters);
   }
   // How many values an axis names, each with room enough.
-  const ticks = (plot, inset) => Math.max(2, Math.min(5, Math.floor((plot.clientWidth - 96 - 2 * inset) / 70)));
+  const ticks = (plot, inset) => Math.max(3, Math.min(5, Math.floor((plot.clientWidth - 96 - 2 * inset) / 70)));
 
   // Names as they fit beside a figure; `labels` of the page hold no two that look equal.
   function naming(plot, data) {
