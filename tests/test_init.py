@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import shutil
 import zipfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from adjudge.engine.commands.init import start
 from adjudge.engine.config.run import RunConfig
 from adjudge.engine.formats.found import found_in
 from adjudge.engine.runs.choice import chosen_dataset
+from adjudge.scoring.rubrics.criteria import load_criteria
 from tests.commands import one_line, run
 from tests.examples import shipped
 from tests.mock_openai import MockOpenAI
@@ -366,7 +368,7 @@ def test_no_file_is_written_over(tmp_path: Path, capsys) -> None:
         ),
         (
             {"a.csv": f"Question;wren;robin\n{KITE};Red.;Blue.\n"},
-            "and the one of systems `system`; each row is one report",
+            "each row is one report (columns that are called after systems need reports of more than 200 ch",
         ),
         (
             {"a.csv": f"id,prompt,Antwort\n1,{KITE},Red.\n"},
@@ -420,6 +422,34 @@ def test_files_that_are_not_read_are_named_unless_hidden(tmp_path: Path) -> None
 def test_one_file_is_named_not_a_pattern_of_its_name(tmp_path: Path) -> None:
     put(tmp_path, {"answers.csv": f'question,answer,model\n{KITE},"{TEXT}",wren\n'})
     assert found_in(tmp_path).reports == ("answers.csv",)
+
+
+def test_next_command_can_be_typed_as_it_is_printed(tmp_path: Path, capsys) -> None:
+    folder = put(tmp_path / "my reports", {"wren/kite.md": TEXT})
+    code, out, _ = run(capsys, "init", folder)
+    typed = shlex.split(out.rpartition("adjudge evaluate")[2])
+    assert code == 0 and typed == [str(folder / "adjudge.yaml")]
+
+
+def test_tasks_that_only_capitals_tell_apart_are_said(tmp_path: Path) -> None:
+    put(tmp_path, {"wren/kite.md": TEXT, "robin/Kite.md": TEXT, "robin/boat.md": TEXT})
+    said = start(str(tmp_path)).found["tasks"]
+    assert "; Kite and kite are different tasks: use one spelling for one task: 3 tasks" in said
+
+
+def test_list_of_texts_is_criteria_of_one_point(tmp_path: Path, capsys) -> None:
+    criteria = "- The kite is red.\n- The kite is large. Yes=2, No=0\n"
+    put(tmp_path, {"wren/kite.md": TEXT, "criteria.yaml": criteria})
+    assert "rubrics" in start(str(tmp_path)).protocols
+    assert [one.options for one in load_criteria(str(tmp_path / "criteria.yaml"))] == [(0, 1), (0, 2)]
+
+
+@pytest.mark.parametrize("row", ["The kite is red. Yes=two", "{criterion: The kite is red., weight: 2}"])
+def test_unusable_criteria_are_said_first(tmp_path: Path, capsys, row: str) -> None:
+    put(tmp_path, {"wren/kite.md": TEXT, "criteria.yaml": f"- {{criterion: a, points: 1}}\n- {row}\n"})
+    code, _, error = run(capsys, "init", tmp_path)
+    assert code == 2 and "criteria.yaml:2: " in one_line(error)
+    assert not (tmp_path / "adjudge.yaml").exists()
 
 
 def test_criteria_in_a_table_are_used(tmp_path: Path, capsys) -> None:

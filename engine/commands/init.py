@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from adjudge.judges.errors import JudgeError
 from adjudge.judges.plural import listed, plural
 from adjudge.judges.server import OpenAIConfig, Server
 from adjudge.scoring.contract.case import Task
+from adjudge.scoring.rubrics.criteria import CriteriaError, load_criteria
 from adjudge.scoring.text.accounted import account
 
 CONFIG = "adjudge.yaml"
@@ -79,7 +81,7 @@ def start(
     root = Path(folder)
     if not root.is_dir():
         instead = (
-            f"give its folder: adjudge init {root.parent}"
+            f"give its folder: adjudge init {shlex.quote(str(root.parent))}"
             if root.is_file()
             else "give the one that holds your reports"
         )
@@ -95,11 +97,15 @@ def start(
     try:
         found = found_in(root)
         dataset = _read(root, found)
+        if found.criteria:
+            load_criteria(str(root / found.criteria))
+    except CriteriaError as error:
+        raise UsageError(f"init: {error}") from error
     except FormatError as error:
         if benchmark := recorded_in(root):
             raise UsageError(
                 f"init: {folder} holds results of {benchmark} instead of reports; read them with "
-                f"`adjudge import {folder} --format {benchmark} --out runs/recorded`"
+                f"`adjudge import {shlex.quote(folder)} --format {benchmark} --out runs/recorded`"
             ) from error
         raise
     chosen = _chosen(found, dataset, protocols)
@@ -243,6 +249,12 @@ def _words(found: FoundFolder, dataset: Dataset, judge: _Judge) -> dict[str, str
             "no question was" if found.unasked == len(found.made) else f"{found.unasked:,} questions were not"
         )
         from_ += f"; {how_many} found, and names stand for them"
+        alike: dict[str, list[str]] = {}
+        for task in found.made:
+            alike.setdefault(task.id.casefold(), []).append(task.id)
+        for names in alike.values():
+            if len(names) > 1:
+                from_ += f"; {' and '.join(sorted(names))} are different tasks: use one spelling for one task"
     words = {
         "format": "" if found.layout == OWN else found.layout,
         "tasks": f"{from_}: {plural(len(dataset.tasks), 'task')} ({spoken})",
@@ -367,5 +379,7 @@ def _print(found: Started) -> None:
     wrote = " and ".join(one for one in (found.made, found.config) if one)
     first = f"write the questions into {found.made}, then " if found.unasked else ""
     console.print(
-        f"wrote {wrote}; next: {first}adjudge evaluate {found.config}", markup=False, soft_wrap=True
+        f"wrote {wrote}; next: {first}adjudge evaluate {shlex.quote(found.config)}",
+        markup=False,
+        soft_wrap=True,
     )

@@ -209,7 +209,7 @@ def _instead(folder: Path, files: list[InputFile], kinds: Mapping[str, str]) -> 
             return (
                 f"{_name(folder, file)} has the columns {listed([repr(one[:_NAMED]) for one in columns])}: call the "
                 "one of reports `text`, the one of questions `prompt` and the one of systems `system`; each row is "
-                "one report"
+                f"one report (columns that are called after systems need reports of more than {LONG} characters)"
             )
     if tables:
         rejected: list[Rejected] = []
@@ -355,7 +355,7 @@ def _yaml_criteria(folder: Path) -> Iterator[InputFile]:
             words = {
                 one.value for one in yaml.parse(path.read_text("utf-8")) if isinstance(one, yaml.ScalarEvent)
             }
-            if "criterion" in words:
+            if "criterion" in words or path.stem.lower() in ("criteria", "rubrics"):
                 yield InputFile(path)
 
 

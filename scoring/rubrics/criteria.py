@@ -288,8 +288,8 @@ def _of_table(text: str, suffix: str) -> Iterator[tuple[int, dict[str, object]]]
 
 def _criterion(path: Path, number: int, row: object) -> Criterion:
     try:
-        if isinstance(row, str):
-            return Criterion.parse(row)
+        if isinstance(row, str):  # without values it is one point, as in a task
+            return Criterion.parse(row) if "=" in row or "＝" in row else Criterion(criterion=row, points=1)
         return msgspec.convert(row, Criterion, strict=path.suffix not in (".csv", ".tsv"))
     except msgspec.ValidationError as error:
         may = ", ".join(Criterion.__struct_fields__)
