@@ -51,8 +51,8 @@ class ClusterError(RuntimeError):
     """The cluster cannot run its workers at all."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """What to do about an unknown `name`, in words: use one of those `known` that are most like it.
+def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """What to do about an unknown `name`, in words: use one of those `known` that are most like it, else `otherwise`.
 
     Like it are names that differ little, those whose words are among its own, `url` for `base_url`, and without any,
     those that have all of its own: `task_id` for `id`.
@@ -71,7 +71,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     offered = list(dict.fromkeys([*within, *near] or around))[:_NEAREST]
     if not offered and len(every) > _LISTED:
         some = ", ".join(map(repr, every[:_NEAREST]))
-        return f"there are {len(every):,} others, none like it: {some} and so on"
+        said = f"there are {len(every):,} others, none like it: {some} and so on"
+        return f"{said}; {otherwise}" if otherwise else said
     return f"use {' or '.join(map(repr, offered or every))}"
 
 

@@ -80,6 +80,7 @@ def config(folder: Path, **changes: object) -> Path:
         ),
         ({"fetch": True}, "fetch.mode: 'true' is unknown; use 'live' or 'off' or 'snapshot'"),
         ({"protocols": ["rase"]}, "protocols: unknown protocol 'rase'; use 'race'"),
+        ({"protocols": ["bottomline"]}, "one of your own needs its package installed: pip install -e FOLDER"),
         (
             {"format": "deepresearchbench"},
             "format: unknown format 'deepresearchbench'; use 'deepresearch-bench' or",
@@ -424,6 +425,8 @@ def test_places_of_a_run_are_answered_with_the_run(tmp_path, capsys):
         (tmp_path, f"pass {tmp_path / 'run'}\n"),
         (file, "pass the folder of its run, which out: names\n"),
         (tmp_path / "reports", "pass a run's folder\n"),
+        (tmp_path / "runn", f"pass {tmp_path / 'run'}\n"),
+        (tmp_path / "kites", "pass a run's folder\n"),
     ):
         code, _, error = run(capsys, "leaderboard", given)
         assert code == 2 and error.endswith(said) and one_line(error)

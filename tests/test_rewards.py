@@ -164,7 +164,7 @@ class TestFormula:
         ("reward", "named"),
         [
             ({"metric": "c_acc_code"}, "pooled over tasks"),
-            ({"metric": "nonsense"}, "unknown metric 'nonsense'"),
+            ({"metric": "nonsense"}, "reward: metric: unknown metric 'nonsense'"),
             ({"metric": "rubrics.scores"}, "unknown metric 'rubrics.scores'"),
             ({"weights": {"score": 1, "c_acc": -1}}, "must be positive"),
             ({"weights": {"unsupported": -1}}, "no worst value"),

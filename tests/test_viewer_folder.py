@@ -100,6 +100,14 @@ def shown(*runs: ListedRun) -> HTMLParser:
     return HTMLParser(runs_page("runs", {one.folder: one for one in runs}, ListQuery()))
 
 
+@pytest.mark.parametrize(
+    ("last", "said"), [(40.0, "0.00"), (41.5, "+1.50"), (39.999, "0.00"), (38.0, "-2.00")]
+)
+async def test_change_has_a_sign_where_there_is_one(last: float, said: str) -> None:
+    page = shown(listed(1, "large", last), listed(0, "large", 40.0))
+    assert page.css("tr:has(svg.course) td.n")[2].text() == said
+
+
 async def test_a_line_joins_runs_of_one_judge() -> None:
     judges = ["large", "large", "small", "large"]
     page = shown(*(listed(place, judges[place], 40.0 + place) for place in (3, 2, 1, 0)))

@@ -43,7 +43,10 @@ def _protocol(
         meant = next((key for key in options if key in loaders), "fact")
         raise ConfigError(f"protocols: an entry has no name; write {{name: {meant}, OPTION: VALUE}}")
     if not isinstance(name, str) or name not in loaders:
-        raise ConfigError(f"protocols: unknown protocol {name!r}; {nearest(str(name), sorted(loaders))}")
+        near = nearest(
+            str(name), sorted(loaders), "one of your own needs its package installed: pip install -e FOLDER"
+        )
+        raise ConfigError(f"protocols: unknown protocol {name!r}; {near}")
     if call == "published":
         loaders = _published_loaders()
         if name not in loaders:

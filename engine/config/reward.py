@@ -543,7 +543,8 @@ def _weights(config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> list
 
 
 def _part(name: str, term: Term, config: RewardConfig, protocols: Sequence[ScoringProtocol]) -> Part:
-    protocol, wanted = _found(name, protocols)
+    key = "weights" if config.metric is None else "metric"
+    protocol, wanted = _found(name, protocols, f"reward: {key}")
     metrics = {metric.name: metric for one in protocols if one.name == protocol for metric in one.metrics}
     metric = metrics.get(wanted)
     weights = tuple(term.weight.values()) if isinstance(term.weight, dict) else (term.weight,)
@@ -571,8 +572,8 @@ def _part(name: str, term: Term, config: RewardConfig, protocols: Sequence[Scori
     )
 
 
-def _found(said: str, protocols: Sequence[ScoringProtocol]) -> Name:
-    """The metric that `said` means; one that only tasks define has a colon (`tag:NAME`)."""
+def _found(said: str, protocols: Sequence[ScoringProtocol], where: str) -> Name:
+    """The metric that `said` at `where` means; one that only tasks define has a colon (`tag:NAME`)."""
     known = names_in({protocol.name: protocol.metrics for protocol in protocols})
     of_tasks = [
         Name(protocol.name, said.removeprefix(f"{protocol.name}."))
@@ -580,7 +581,7 @@ def _found(said: str, protocols: Sequence[ScoringProtocol]) -> Name:
         if isinstance(protocol, CaseMetrics) and ":" in said
     ]
     declared = any(said in (name.full, name.metric) for name in known)
-    return named(said, known if declared else [*of_tasks, *known], "reward: weights", FormulaError)
+    return named(said, known if declared else [*of_tasks, *known], where, FormulaError)
 
 
 def _check(name: str, metric: Metric, weights: Sequence[float]) -> None:

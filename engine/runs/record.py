@@ -4,6 +4,7 @@ import hashlib
 import os
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -533,11 +534,14 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _instead(folder: Path) -> str:
-    """What to give instead of a `folder` that is no run: the last ones in it."""
+    """What to give instead of a `folder` that is no run: the last in it, or those beside it called almost like it."""
     if folder.is_file():
         return "pass the folder of its run, which out: names" if folder.suffix in (".yaml", ".yml") else _PASS
     inside = [one for depth in ("*", "*/*") for one in folder.glob(f"{depth}/run.json")]
     inside.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+    if not folder.exists():
+        beside = {one.parent.name: one for one in folder.parent.glob("*/run.json")}
+        inside = [beside[name] for name in get_close_matches(folder.name, beside)]
     return f"pass {' or '.join(str(one.parent) for one in inside[:_NAMED])}" if inside else _PASS
 
 

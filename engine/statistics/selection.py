@@ -425,7 +425,7 @@ _FIRST = {
     "network_unavailable": "connect to the network",
     "page_deferred": "",
     "page_rate_limited": "wait a while",
-    "pages_off": "set fetch: mode: live or snapshot",
+    "pages_off": "set fetch: live, or give a snapshot",
     "snapshot_damaged": "restore the files of the snapshot",
     "page_not_in_snapshot": "add the pages to the snapshot or set fetch: live",
     "page_unsupported": "add the pages as text to a snapshot",

@@ -370,7 +370,7 @@ class _Export:
             wanted = ReportQuery.of(card)
             name = f"{card.system}, task {card.task_id}"
             for n, line in enumerate(card.evidence, 1):
-                title = f"{card.protocol}: {name}, {n}"
+                title = f"{card.protocol}: {name}, line {n}"
                 statements.add(title, address("evidence", wanted, n=n), searched(line))
             if card.protocol == cards[0].protocol:
                 try:

@@ -1,5 +1,6 @@
 """The query strings of the pages' URLs, typed and bounded, and the URLs made from them."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -160,7 +161,11 @@ def read(given: Mapping[str, str], kind: type[Q]) -> Q:
     try:
         return msgspec.convert(dict(given), type=kind, strict=False)
     except msgspec.ValidationError as error:
-        raise BadQuery(str(error)) from error
+        named = re.search(r"\$\.(\w+)|field `(\w+)`", str(error))
+        what = (named[1] or named[2]) if named else "something"
+        raise BadQuery(
+            f"in this address {what} is missing, or says what it cannot: follow a link of the viewer"
+        ) from error
 
 
 def address(path: str, query: msgspec.Struct | None = None, **changes: object) -> str:

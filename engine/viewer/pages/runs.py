@@ -141,7 +141,7 @@ def _courses(found: Mapping[str, ListedRun]) -> Iterator[Courses]:
 
 def _course(system: str, values: list[_Value], ends: Ends, runs: int) -> Course:
     (*_, first), (*_, last) = values[0], values[-1]
-    apart = (last.value or 0.0) - (first.value or 0.0)
+    apart = round((last.value or 0.0) - (first.value or 0.0), last.decimals) + 0.0  # no sign before 0
     steps: list[Step] = []
     places: dict[str, tuple[float, float]] = {}
     for place, name, one, each in values:
@@ -151,7 +151,7 @@ def _course(system: str, values: list[_Value], ends: Ends, runs: int) -> Course:
         system,
         number(first.value, 1.0, first.decimals),
         number(last.value, 1.0, last.decimals),
-        f"{apart:+,.{last.decimals}f}",
+        f"{'+' * (apart > 0)}{number(apart, 1.0, last.decimals)}",
         tuple(steps),
     )
 

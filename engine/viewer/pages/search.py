@@ -136,7 +136,7 @@ def in_statements(cards: CardIndex, words: str, after: int) -> Steps:
 
 def searched(line: Evidence) -> str:
     """All of a line of evidence that is searched."""
-    return " ".join(
+    return " · ".join(
         filter(None, (line.what, line.outcome.words, line.reason, line.url, line.note, line.quote))
     )
 
@@ -149,7 +149,7 @@ def _statement(card: Scorecard, words: str) -> Find | None:
         return None
     number, text = lines[0]
     more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-    title = f"{card.protocol}: {card.system}, task {card.task_id}, {number}{more}"
+    title = f"{card.protocol}: {card.system}, task {card.task_id}, line {number}{more}"
     return Find.of(title, address("evidence", ReportQuery.of(card), n=number), text, words)
 
 
