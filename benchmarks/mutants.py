@@ -38,7 +38,7 @@ from benchmarks.timing import Row, alone, main
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
     "attack citations conformance documents dr3 drmi fact livedr pairwise protocols published race real_reports "
-    "rewards rigorous rubrics scoring_expected"
+    "rewards rigorous rler rubric_items rubrics scoring_expected"
 ).split()
 # What the tests need of others is imported once; each process is a fork of one that has it.
 PRELOADED = (
@@ -54,7 +54,7 @@ QUIET = (
     *("-W", "ignore::coverage.exceptions.CoverageWarning"),
 )
 SEED, SAMPLE = 20, 300
-QUICK, QUICK_SAMPLE = ("rubrics",), 2
+QUICK, QUICK_SAMPLE = ("rler", "rubric_items", "rubrics"), 2
 WHOLE = "rubrics.rubrics"
 AIM = 0.85
 MEMORY = 8 << 30  # bytes a process may have

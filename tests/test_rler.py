@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adjudge.engine.rewards.model import RewardModel
 from adjudge.engine.rewards.reward import own_gold
 from adjudge.judges import ScriptedJudge
-from adjudge.scoring.contract.case import Case, Report, Task
+from adjudge.scoring.contract.case import Case, GoldError, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.rubrics.asking import PointsGiven, RubricPoints
@@ -91,6 +91,11 @@ def test_rubrics_without_a_kind_are_persistent() -> None:
 def test_rubrics_that_cannot_be_read_are_invalid_gold(rubrics: Any) -> None:
     card = ours({"query": "?", "rubrics": rubrics}, {})
     assert set(card.reasons.values()) == {"gold_invalid"}
+
+
+def test_number_of_rubrics_is_said_where_it_is_wrong() -> None:
+    with pytest.raises(GoldError, match=r"^task 1: 0 rubrics, 1 to \d"):
+        Rler().criteria(case({"query": "?", "rubrics": []}))
 
 
 @settings(max_examples=quick_or_whole(20, 60), deadline=None)
