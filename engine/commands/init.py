@@ -25,6 +25,7 @@ from adjudge.engine.formats.folders import recorded_in
 from adjudge.engine.formats.found import OWN, FoundFolder, found_in
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.runs.lacking import LackingGold, lacking_gold
+from adjudge.engine.runs.record import metrics_of
 from adjudge.fetchers.files import write_new
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.plural import listed, plural
@@ -191,7 +192,8 @@ def _chosen(found: FoundFolder, dataset: Dataset, wanted: Sequence[str]) -> _Cho
 def _lacking(name: str, tasks: list[Task]) -> LackingGold | None:
     """What gold of `tasks` the protocol lacks, None for nothing."""
     try:
-        found = lacking_gold(named_protocols([name], {}, {}), tasks)
+        protocols = named_protocols([name], {}, {})
+        found = lacking_gold(protocols, tasks, metrics_of(protocols, tasks)[1])
     except ConfigError as error:
         return LackingGold(name, len(tasks), len(tasks), str(error))
     return found[0] if found else None
