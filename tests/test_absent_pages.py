@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.engine.runs.lacking import LackingGold
-from adjudge.scoring.contract.case import Case
-from adjudge.scoring.rubrics.rubrics import Rubrics
 from tests.commands import run
-from tests.worlds import lines, world
+from tests.worlds import lines
 
 HELD = "https://held.example/a"
 
@@ -75,25 +73,3 @@ def test_nothing_is_said_where_nothing_is_absent(
 def test_lacking_gold_is_said_with_its_tasks(lacking: int, tasks: int, said: str) -> None:
     line = str(LackingGold("race", lacking, tasks, "no criteria"))
     assert line == f"race: {said} the gold it needs and will be unscored: no criteria"
-
-
-def test_gold_is_read_once_where_nothing_is_judged_anew(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = []
-    config = str(world(tmp_path, systems=2, tasks=3))
-    rows = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
-    lines(tmp_path / "tasks.jsonl", [*rows[:2], {**rows[2], "gold": {}}])
-    evaluated = run(capsys, "evaluate", config)
-    of = Rubrics.criteria
-
-    def criteria(self: Rubrics, case: Case) -> object:
-        if case.report.system in ("-", "any"):  # for no report
-            read.append(case.task.id)
-        return of(self, case)
-
-    monkeypatch.setattr(Rubrics, "criteria", criteria)
-    again = run(capsys, "evaluate", config)
-    assert sorted(read) == ["0", "1", "2", "2"]  # the last for why it is lacking
-    for _, output, errors in (evaluated, again):
-        assert "rubrics: 1 task lacks the gold it needs" in output + errors

@@ -121,19 +121,18 @@ async def evaluate_async(
     started = time.time()
     dataset = await asyncio.to_thread(chosen_dataset, config)
     dataset.rejected += await asyncio.to_thread(rejected_pages, config.fetch)
-    absent = await asyncio.to_thread(absent_pages, config.fetch, dataset.reports)
+    reported = {one.task_id for one in dataset.reports}
+    judged = list(islice((task for name, task in dataset.tasks.items() if name in reported), CHECKED_CASES))
+    for lacking in lacking_gold(config.resolved.protocols, judged):
+        _log.warning("%s", lacking)
+    if (absent := await asyncio.to_thread(absent_pages, config.fetch, dataset.reports)) is not None:
+        _log.warning("%s", absent)
     out, place = Path(config.out), Place.of(config.store)
     make_folder(out)
     run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(started))}-{secrets.token_hex(4)}"
     course, ledger, gauge = Course(config, dataset), _Ledger(), _Gauge(config)
-    record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
-    reported = {one.task_id for one in dataset.reports}
-    judged = list(islice((task for name, task in dataset.tasks.items() if name in reported), CHECKED_CASES))
-    for lacking in lacking_gold(config.resolved.protocols, judged, record.tasks):
-        _log.warning("%s", lacking)
-    if absent is not None:
-        _log.warning("%s", absent)
     await check_judges(config, course, partial(_log.warning, "%s"))
+    record = await asyncio.to_thread(begun, config, dataset, run, started, course.scorecards)
     with about(run=run), RunFolder(out, record, gauge) as folder:
         steps = [*course.steps, *ledger.steps, folder.take]
         check = partial(_check_window, config, course)

@@ -25,7 +25,6 @@ from adjudge.engine.formats.folders import recorded_in
 from adjudge.engine.formats.found import OWN, FoundFolder, found_in
 from adjudge.engine.formats.rejected import FormatError, Rejected
 from adjudge.engine.runs.lacking import LackingGold, lacking_gold
-from adjudge.engine.runs.record import metrics_of
 from adjudge.fetchers.files import write_new
 from adjudge.judges.errors import JudgeError
 from adjudge.judges.plural import listed, plural
@@ -192,8 +191,7 @@ def _chosen(found: FoundFolder, dataset: Dataset, wanted: Sequence[str]) -> _Cho
 def _lacking(name: str, tasks: list[Task]) -> LackingGold | None:
     """What gold of `tasks` the protocol lacks, None for nothing."""
     try:
-        protocols = named_protocols([name], {}, {})
-        found = lacking_gold(protocols, tasks, metrics_of(protocols, tasks)[1])
+        found = lacking_gold(named_protocols([name], {}, {}), tasks)
     except ConfigError as error:
         return LackingGold(name, len(tasks), len(tasks), str(error))
     return found[0] if found else None

@@ -1,6 +1,6 @@
 """What a run lacks, known before anything is judged: pages in its snapshot, and gold for its protocols."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -8,7 +8,6 @@ import msgspec
 
 from adjudge.engine.config.fetch import FetchConfig
 from adjudge.engine.formats.dataset import Located
-from adjudge.engine.runs.record import TaskRecord
 from adjudge.fetchers.snapshot import read_index
 from adjudge.fetchers.urls import ByPage, MalformedURL, NormalURL, normalise_url
 from adjudge.judges.plural import plural
@@ -77,15 +76,14 @@ class LackingGold(msgspec.Struct, frozen=True):
         )
 
 
-def lacking_gold(
-    protocols: Iterable[ScoringProtocol], tasks: Sequence[Task], records: Mapping[str, TaskRecord]
-) -> list[LackingGold]:
-    """The protocols for which tasks lack gold, in order; `records` of the tasks say which, and are dear to make."""
+def lacking_gold(protocols: Iterable[ScoringProtocol], tasks: Sequence[Task]) -> list[LackingGold]:
+    """The protocols for which tasks lack gold, in order."""
     found = []
     for protocol in protocols:
-        lacking = [task for task in tasks if protocol.name in records[task.id].without_gold]
-        if lacking and isinstance(protocol, CaseMetrics):
-            found.append(LackingGold(protocol.name, len(lacking), len(tasks), _why(protocol, lacking[0])))
+        if isinstance(protocol, CaseMetrics):
+            whys = [why for task in tasks if (why := _why(protocol, task))]
+            if whys:
+                found.append(LackingGold(protocol.name, len(whys), len(tasks), whys[0]))
     return found
 
 
