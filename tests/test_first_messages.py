@@ -53,6 +53,18 @@ def config(folder: Path, **changes: object) -> Path:
             {"judge": {"urls": ["http://a/v1", "http://h:8000x/v1"]}},
             "judge: url: 'http://h:8000x/v1' must look",
         ),
+        (
+            {"judge": {"backend": "lexical", "url": "http://a/v1", "model": "m"}},
+            "judge: backend lexical asks no server; write backend: openai, or leave url out",
+        ),
+        (
+            {"judges": {"race": {"model": "m"}}},
+            "judges.race: a model needs what runs it; add url: of its server",
+        ),
+        (
+            {"judge": {"members": ["lexical", {"backend": "lexical", "urls": ["http://a/v1"]}]}},
+            "judge: member 2: backend lexical asks no server",
+        ),
         ({"judge": {"max_inflight": 3}}, "judge.max_inflight: unknown key; use 'max_in_flight'"),
         ({"judge": {"backend": "gpt"}}, "'lexical' or 'openai' or 'panel' or 'vllm'"),
         ({"judge": "gpt-5"}, "write lexical, openai:http://HOST:PORT/v1#MODEL or vllm:MODEL_OR_FOLDER"),

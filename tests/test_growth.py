@@ -1,5 +1,6 @@
 """Whatever reads untrusted text takes steps that grow no faster than the text, whatever the text is made of."""
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -25,7 +26,10 @@ FRAGMENTS = st.lists(st.sampled_from(GRAMMAR), min_size=1, max_size=3).map(tuple
 
 
 def steps(work: Callable[[str], object], text: str) -> int:
-    """Lines of Python that `work` runs for `text`. What happens in C is timed by benchmarks/growth.py."""
+    """Lines of Python that `work` runs for `text`. What happens in C is timed by benchmarks/growth.py.
+
+    Garbage of other tests may run their code when it is collected, so none is meanwhile.
+    """
     count = 0
 
     def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
@@ -34,11 +38,13 @@ def steps(work: Callable[[str], object], text: str) -> int:
         return trace
 
     before = sys.gettrace()
+    gc.disable()
     sys.settrace(trace)
     try:
         work(text)
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 

@@ -317,3 +317,17 @@ async def test_probe_asks_for_words_where_only_words_are_asked(tmp_path, capsys)
 def test_unasked_options_of_a_protocol_raise_no_judge():
     with pytest.raises(ConfigError, match="unknown protocol 'rubrisc'; use 'rubrics'"):
         RunConfig.of({"protocols": ["rubrisc"]})
+
+
+def test_a_judge_with_an_address_or_members_needs_no_backend():
+    """A server's keys alone once meant the lexical judge, without a word."""
+    server = {"url": "http://127.0.0.1:9/v1", "model": "m"}
+    several = {"members": [server, "lexical", {"urls": ["http://127.0.0.1:9/v1"], "model": "n"}]}
+    config = RunConfig.of({"tasks": "tasks.jsonl", "judge": server, "judges": {"race": several}})
+    assert config.judge_of("fact").backend == "openai"
+    panel = config.judge_of("race")
+    assert panel.backend == "panel" and [one.backend for one in panel.panel()] == [
+        "openai",
+        "lexical",
+        "openai",
+    ]

@@ -269,7 +269,7 @@ def test_lines_that_the_documentation_shows_are_read(tmp_path: Path) -> None:
     assert Rubrics().metrics_of(own)
     assert task.gold["rubrics"]
     shown = page.partition("is one such object, `")[2].partition("`")[0]
-    text = page.partition("in a file alone a text,\n`")[2].partition("`")[0]
+    text = page.partition("it may end in its values, `")[2].partition("`")[0]
     file = tmp_path / "criteria.jsonl"
     file.write_text(f"{shown}\n{text}\n")
     assert [one.values or one.points for one in load_criteria(str(file))] == [2, (2, 0)]

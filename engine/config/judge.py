@@ -239,6 +239,29 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
+def judge_in_full(judge: Any) -> Any:
+    """`judge` as the configuration has it, with the backend that its other keys mean: a server's, or a panel's."""
+    match judge:
+        case {"members": [*members]}:
+            return {"backend": "panel", **judge, "members": [judge_in_full(member) for member in members]}
+        case {"url": _} | {"urls": _}:
+            return {"backend": "openai", **judge}
+    return judge
+
+
+def check_server(judge: JudgeConfig, key: str) -> None:
+    """Raises ConfigError if `judge`, or one of its panel, is the lexical one although it is given a server or model."""
+    if judge.backend == "panel":
+        for place, member in enumerate(judge.panel(), 1):
+            check_server(member, f"{key}: member {place}")
+    elif judge.backend == "lexical" and (judge.url or judge.urls):
+        raise ConfigError(f"{key}: backend lexical asks no server; write backend: openai, or leave url out")
+    elif judge.backend == "lexical" and judge.model:
+        raise ConfigError(
+            f"{key}: a model needs what runs it; add url: of its server, or backend: vllm, or leave model out"
+        )
+
+
 def rooted_judge(judge: Any, folder: Path) -> Any:
     """`judge` with its model put below `folder`, where that is a folder."""
 

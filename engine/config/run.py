@@ -21,7 +21,14 @@ import msgspec
 
 from adjudge.engine.config.board import BoardConfig, SystemConfig, with_logo
 from adjudge.engine.config.fetch import FetchConfig
-from adjudge.engine.config.judge import Bench, JudgeConfig, check_names, rooted_judge
+from adjudge.engine.config.judge import (
+    Bench,
+    JudgeConfig,
+    check_names,
+    check_server,
+    judge_in_full,
+    rooted_judge,
+)
 from adjudge.engine.config.protocols import named_protocols, protocol_loaders, with_options
 from adjudge.engine.config.redaction import credentials, named_credentials
 from adjudge.engine.config.reward import Formula, RewardConfig
@@ -151,8 +158,12 @@ _FILES = ("file", "checkout", "scraped")  # options of protocols, and of rewards
 
 
 def in_full(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """`raw` with short forms written out: `reports: FOLDER`, `protocols: race`, `fetch: off`."""
+    """`raw` with short forms written out: `reports: FOLDER`, `protocols: race`, `fetch: off`, `judge: {url: ...}`."""
     made = dict(raw)
+    if "judge" in made:
+        made["judge"] = judge_in_full(made["judge"])
+    if isinstance(judges := made.get("judges"), dict):
+        made["judges"] = {name: judge_in_full(one) for name, one in judges.items()}
     for name in ("reports", "protocols"):
         if isinstance(made.get(name), str | dict):
             made[name] = [made[name]]
@@ -381,7 +392,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ConfigError(f"{where}: {mistake(error, cls, in_full(raw))}") from error
         check_names(list(config.judges), list(protocol_loaders()))
         others = {name: JudgeConfig.of(one, f"judges.{name}") for name, one in config.judges.items()}
-        config = msgspec.structs.replace(config, judge=JudgeConfig.of(config.judge), judges=others)
+        judge = JudgeConfig.of(config.judge)
+        for key, one in {"judge": judge, **{f"judges.{name}": one for name, one in others.items()}}.items():
+            check_server(one, f"{where}: {key}")
+        config = msgspec.structs.replace(config, judge=judge, judges=others)
         _ = config.resolved
         if config.reward is not None:
             config.check_reward()
