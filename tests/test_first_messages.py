@@ -136,6 +136,16 @@ def test_short_forms_are_read(tmp_path, capsys, settings):
     assert run(capsys, "evaluate", config(tmp_path, **settings))[0] == 0
 
 
+def test_a_folder_of_pages_is_read_in_place_of_the_web():
+    """A snapshot without a mode was left aside, and the web was read."""
+
+    def mode(**fetch):
+        return RunConfig.of({"tasks": "tasks.jsonl", "fetch": fetch}).fetch.mode
+
+    assert mode(snapshot="pages") == "snapshot" and mode() == mode(snapshot=None) == "live"
+    assert mode(mode="off", snapshot="pages") == "off"
+
+
 @pytest.mark.parametrize(
     ("name", "body", "said"),
     [

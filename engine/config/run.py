@@ -158,7 +158,7 @@ _FILES = ("file", "checkout", "scraped")  # options of protocols, and of rewards
 
 
 def in_full(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """`raw` with short forms written out: `reports: FOLDER`, `protocols: race`, `fetch: off`, `judge: {url: ...}`."""
+    """`raw` with short forms written out: `reports: FOLDER`, `protocols: race`, `fetch: off`, `judge: {url: U}`."""
     made = dict(raw)
     if "judge" in made:
         made["judge"] = judge_in_full(made["judge"])
@@ -170,6 +170,8 @@ def in_full(raw: Mapping[str, Any]) -> dict[str, Any]:
     fetch = made.get("fetch")
     if isinstance(fetch, str | bool):  # false is what other readers of YAML make of `off`
         made["fetch"] = {"mode": fetch if isinstance(fetch, str) else "true" if fetch else "off"}
+    if isinstance(fetch, dict) and fetch.get("snapshot") is not None:
+        made["fetch"] = {"mode": "snapshot", **fetch}
     return made
 
 
@@ -204,7 +206,7 @@ def rooted(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(judges := made.get("judges"), dict):
         made["judges"] = {name: rooted_judge(one, folder) for name, one in judges.items()}
     fetch = made.get("fetch")
-    if isinstance(fetch, dict) and "snapshot" in fetch:
+    if isinstance(fetch, dict) and fetch.get("snapshot") is not None:
         made["fetch"] = {**fetch, "snapshot": from_folder(fetch["snapshot"])}
     if isinstance(reward := made.get("reward"), dict):
         files = {name: with_files(reward[name]) for name in ("protocols", "canary", "log") if name in reward}
