@@ -295,7 +295,7 @@ class HttpFetcher(Fetcher):
             if self._renderer is not None and journey.in_browser:
                 await slot.enter_async_context(self._renderer.slot())
             with turn.outcome(), boundary():
-                async with journey.budget.spend():
+                async with journey.budget:
                     answer = await self._get(journey, turn)
             if isinstance(answer, _Document):
                 held.push_async_exit(slot.pop_all())

@@ -16,37 +16,39 @@ import struct
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
+from types import TracebackType
 from typing import Any, BinaryIO, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
 
 class Budget:
-    """The seconds that all requests of a page may take together; waiting between them is free."""
+    """The seconds that all requests of a page may take together; waiting between them is free.
+
+    `async with` it, a block runs on what is left, one block after the other. Raises TimeoutError when that is gone.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._left = seconds
 
-    @asynccontextmanager
-    async def spend(self) -> AsyncIterator[None]:
-        """Run the block on what is left. Raises TimeoutError when that is gone."""
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        expiry = asyncio.timeout(self._left)
+    async def __aenter__(self) -> None:
+        self._started = asyncio.get_running_loop().time()
+        self._expiry = asyncio.timeout(self._left)
+        await self._expiry.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._left = max(0.0, self._left - (asyncio.get_running_loop().time() - self._started))
         try:
-            async with expiry:
-                yield
+            await self._expiry.__aexit__(kind, error, trace)
         except TimeoutError:
-            if not expiry.expired():
-                raise
             raise TimeoutError(f"not received within {self._seconds:g} s") from None
-        finally:
-            self._left = max(0.0, self._left - (clock() - started))
 
 
 Extractor = Literal["trafilatura", "fast"]
@@ -95,6 +97,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
 ADDRESS_SPACE = 4 << 30
 RETIRE_AT = 1 << 30
 START_SECONDS = 60.0
+_AT_HAND = 8  # jobs: the event loop may be away for as long as they take
 # A reader of untrusted text sees no API keys.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR")
 # glibc would give half a megabyte back to the system after each page and fetch it again for the next. These are as
@@ -152,7 +155,7 @@ class WorkerPool(Generic[A]):
         self._start = (module, *arguments)
         self._decoder = msgspec.msgpack.Decoder(answer)
         self._most = workers
-        self._at_hand = 2 if workers == 1 else 1  # with several, a job would wait behind a slow one
+        self._at_hand = _AT_HAND if workers == 1 else 1  # with several, a job would wait behind a slow one
         self._waiting: deque[_Owed[A]] = deque()
         self._all: set[_Worker[A]] = set()
         self._tasks: set[asyncio.Task[None]] = set()  # that start and end workers
@@ -169,7 +172,7 @@ class WorkerPool(Generic[A]):
         worker = None
         try:
             worker = await owed.given
-            async with budget.spend():
+            async with budget:
                 return await owed.answer
         except TimeoutError:
             raise

@@ -154,6 +154,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "scoring.text.handed.placed": lambda text: handed.placed(
         text, [Citation(url="http://a", position=at) for at in range(0, len(text), 97)]
     ),
+    "scoring.text.cleaning.clean_beside": lambda text: cleaning.clean_beside(text, text[::2]),
     "scoring.text.cleaning.clean_report": cleaning.clean_report.__wrapped__,
     "scoring.text.cleaning.without_lists": cleaning.without_lists,
     "scoring.text.relevance.relevant_chunks": lambda text: relevance.relevant_chunks(text, text[:1_000]),

@@ -35,7 +35,7 @@ BESIDE_THE_LOOP = {
     "engine/viewer/pages/report.py": {"nearest"},
     "scoring/deepresearch_bench/fact.py": {"read_citations", "uncited_of"},
     "scoring/deepresearch_bench/fact_questions.py": {"near_addresses", "parse", "without_lists"},
-    "scoring/deepresearch_bench/race.py": {"clean_report", "copied"},
+    "scoring/deepresearch_bench/race.py": {"clean_beside", "clean_report"},
     "scoring/dr3_eval/questions.py": {"chunks_for"},
     "scoring/dr3_eval/published_facts.py": {"best_passages", "found_sources"},
     "scoring/dr3_eval/sandbox.py": {"covered", "read_cited"},

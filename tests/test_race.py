@@ -586,13 +586,13 @@ def test_scoring_runs_under_a_plain_event_loop() -> None:
 
 
 async def test_long_reference_is_read_beside_the_loop(monkeypatch: Any) -> None:
-    read: list[str] = []
+    read: set[str] = set()
 
-    async def aside(function: Any, text: str, *more: Any) -> Any:
-        read.append(text)
-        return function(text, *more)
+    async def aside(function: Any, *texts: str) -> Any:
+        read.update(texts)
+        return function(*texts)
 
     monkeypatch.setattr("adjudge.scoring.deepresearch_bench.race.aside", aside)
     monkeypatch.setattr("adjudge.scoring.deepresearch_bench.race.clean_report", str.strip)
     await score_case(Race(), case(), DirectTools(ScriptedJudge(opinion)))
-    assert set(read) == {TARGET, REFERENCE}
+    assert read == {TARGET, REFERENCE}

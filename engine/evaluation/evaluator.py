@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,7 +29,7 @@ from adjudge.engine.telemetry.metrics import Family, Metrics
 from adjudge.fetchers.page import Page, PageSource, failed
 from adjudge.fetchers.urls import ByPage, NormalURL, site_of
 from adjudge.judges import Answer, JudgeIdentity, Judgment, Question, Usage
-from adjudge.scoring.contract.answers import AnswerTally, told
+from adjudge.scoring.contract.answers import AnswerTally
 from adjudge.scoring.contract.case import Case, Report, Task, Unread
 from adjudge.scoring.contract.protocol import (
     MAX_REPORT_CHARS,
@@ -47,6 +47,26 @@ from adjudge.scoring.text.looks import Looks, looks_of
 _OWN = f"{adjudge.scoring.__name__}."
 _NUMERIC = ("msgspec", "numba", "numpy")  # numbers may differ between their versions
 _REMEMBERED = 64  # the reports of one task come one after the other
+T = TypeVar("T")
+M = TypeVar("M")
+
+
+class _Remembered(Generic[T, M]):
+    """What was made, by `make`, of the last few objects that were asked for."""
+
+    def __init__(self, make: Callable[[T], M]) -> None:
+        self._make = make
+        self._made: dict[int, tuple[T, M]] = {}  # an object that is kept keeps its id
+
+    def of(self, thing: T) -> M:
+        """What was made of `thing`, or is made now."""
+        known = self._made.get(id(thing))
+        if known is None:
+            made = self._make(thing)
+            if len(self._made) >= _REMEMBERED:
+                del self._made[next(iter(self._made))]
+            known = self._made[id(thing)] = thing, made
+        return known[1]
 
 
 class Recall:
@@ -72,7 +92,7 @@ class Recall:
             for one in protocols
             if _is_known(one)
         }
-        self._digests: dict[int, tuple[object, bytes]] = {}
+        self._digests = _Remembered(_digest)
 
     def key(self, case: Case, protocol: ScoringProtocol) -> bytes | None:
         """The 16-byte key of the scorecard of `case`, or None where something else may decide it."""
@@ -81,7 +101,7 @@ class Recall:
             return None
         told = [case.task, case.report] if case.rival is None else [case.task, case.report, case.rival]
         try:
-            shown = [self._of(one) for one in told]
+            shown = [self._digests.of(one) for one in told]
         except UnicodeError:  # a lone surrogate, which has no bytes to hash
             return None
         return hashlib.blake2b(
@@ -95,17 +115,6 @@ class Recall:
         held = self._judgments.holds(card.judgments for card in stored)
         kept = {bytes.fromhex(card.key): card for card, whole in zip(stored, held, strict=True) if whole}
         return [None if key is None else kept.get(key) for key in keys]
-
-    def _of(self, shown: object) -> bytes:
-        """The digest of a task or a report, each made once for the protocols and reports that come together."""
-        known = self._digests.get(id(shown))
-        if known is not None:
-            return known[1]
-        if len(self._digests) >= _REMEMBERED:
-            del self._digests[next(iter(self._digests))]
-        made = _digest(shown)
-        self._digests[id(shown)] = shown, made
-        return made
 
 
 def _is_known(protocol: ScoringProtocol) -> bool:
@@ -233,7 +242,7 @@ class CaseTools(PageSource):
             self.reasons[judgment.reason] += 1
         key = judgment.key.hex()
         if key not in self.judgments:
-            self.answers.add(judgment.question, told(question, judgment))
+            self.answers.count(question, judgment)
         self.judgments[key] = judgment.usage
 
     async def page(self, address: NormalURL) -> Page:
@@ -293,7 +302,6 @@ class _Read:
     """A report, and its looks once they are known."""
 
     def __init__(self, report: Report) -> None:
-        self.report = report
         self.lock = asyncio.Lock()
         self.looks: Looks | None = None
 
@@ -305,33 +313,23 @@ class _Readings:
     """
 
     def __init__(self) -> None:
-        self._read: dict[int, _Read] = {}
-        self._asked: tuple[Task, tuple[str, ...]] | None = None
+        self._read = _Remembered(_Read)
+        self._asked = _Remembered(asked_of)
 
     async def of(self, task: Task, report: Report | None, report_limit: int) -> Looks:
         """The signs in a `report` and its length; none where nothing is to be judged or can be read."""
         if report is None or own_doing(report, report_limit) is not None:
             return Looks()
-        known = self._read.get(id(report))
-        if known is None:
-            if len(self._read) >= _REMEMBERED:
-                del self._read[next(iter(self._read))]
-            known = self._read[id(report)] = _Read(report)
+        known = self._read.of(report)
         async with known.lock:
             if known.looks is None:
                 try:
                     known.looks = await aside(
-                        looks_of, storable(report.text), self._asked_of(task), report.citations
+                        looks_of, storable(report.text), self._asked.of(task), report.citations
                     )
                 except Unread:
                     known.looks = Looks()
         return known.looks
-
-    def _asked_of(self, task: Task) -> tuple[str, ...]:
-        """What `task` asks; the reports of one task come one after the other."""
-        if self._asked is None or self._asked[0] is not task:
-            self._asked = task, asked_of(task)
-        return self._asked[1]
 
 
 class Evaluator:

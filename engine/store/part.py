@@ -15,6 +15,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Annotated, Any, Generic, Protocol, TypeVar, get_type_hints
 
 import msgspec
@@ -119,6 +120,7 @@ _SUM = struct.Struct("<I")
 _CODEC = "snappy"  # of new frames: to unpack one is most of a look-up at random, and zstd's takes five times as long
 _CODECS = {"snappy": pa.Codec("snappy"), "zstd": pa.Codec("zstd", compression_level=1)}
 _encoder = msgspec.msgpack.Encoder()
+_values = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 def directory_bytes(rows: int, frame: int) -> int:
@@ -178,11 +180,12 @@ class Block(Generic[R]):
     """
 
     def __init__(
-        self, where: str, frames: Sequence[bytes], frame: int, count: int, row: Callable[[list[Any]], R]
+        self, where: str, frames: Sequence[bytes], frame: int, count: int, row: Callable[..., R]
     ) -> None:
         self._where = where
         self._frames = frames
         self._frame = frame
+        self._ends: list[list[int]] = [[] for _ in frames]  # of the rows of a frame, once one of them is read
         self._count = count
         self._row = row
 
@@ -197,12 +200,13 @@ class Block(Generic[R]):
     def __getitem__(self, at: int) -> R:
         """The row at `at`. Raises DamagedPart."""
         number, place = divmod(at, self._frame)
-        whole = self._frames[number]
-        count = min(self._frame, self._count - number * self._frame)
         try:
-            lengths = struct.unpack_from(f"<{count}I", whole)
-            start = 4 * count + sum(lengths[:place])
-            return self._row(msgspec.msgpack.decode(whole[start : start + lengths[place]], type=list))
+            ends = self._ends[number]
+            if not ends:
+                count = min(self._frame, self._count - number * self._frame)
+                lengths = struct.unpack_from(f"<{count}I", self._frames[number])
+                ends = self._ends[number] = list(accumulate(lengths, initial=4 * count))
+            return self._row(*_values(self._frames[number][ends[place] : ends[place + 1]]))
         except (msgspec.MsgspecError, struct.error, TypeError, ValueError) as error:
             raise damaged(self._where, f"a record cannot be read: {error}") from error
 
@@ -253,11 +257,11 @@ class Records:
         rows = min(count * self.frame, self._rows - first * self.frame)
         return Block(file.where, frames, self.frame, rows, self._maker(kind))
 
-    def _maker(self, kind: TableKind[R]) -> Callable[[list[Any]], R]:
+    def _maker(self, kind: TableKind[R]) -> Callable[..., R]:
         """The function that makes a row of its values; unknown columns are dropped, and missing ones take defaults."""
         if self._names == kind.columns:
-            return lambda values: kind.row(*values)
-        return lambda values: kind.row(
+            return kind.row
+        return lambda *values: kind.row(
             **{name: value for name, value in zip(self._names, values, strict=True) if name in kind.columns}
         )
 

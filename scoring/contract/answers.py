@@ -4,9 +4,8 @@ Only what an answer chooses among a few is counted (words, yes or no, marks, poi
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -73,57 +72,84 @@ _SHARES = ("said", "models", "systems")
 _MOST_KEPT = 1_000  # different values of one share: a server may call itself otherwise in every reply
 
 
+class _Sums:
+    """The counts of one question type, as they grow."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.counts = dict.fromkeys(_COUNTS, 0)
+        self.shares: dict[str, dict[str, int]] = {name: {} for name in _SHARES}
+
+    def share(self, name: str, value: str, count: int = 1) -> None:
+        kept = self.shares[name]
+        if value in kept:
+            kept[value] += count
+        elif len(kept) < _MOST_KEPT:
+            kept[value] = count
+        else:
+            kept[""] = kept.get("", 0) + count
+
+    def result(self) -> Answers:
+        shares = {name: dict(sorted(kept.items())) for name, kept in self.shares.items()}
+        found: dict[str, Any] = self.counts | shares
+        return Answers(words=self.words, **found)
+
+
 class AnswerTally:
     """Adds up counts by question type; the same whatever their order."""
 
     def __init__(self) -> None:
-        self._words: dict[str, str] = {}
-        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._shares: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._sums: dict[str, _Sums] = {}
 
     def add(self, question: str, more: Answers) -> None:
         """Count `more` answers to a question type."""
-        self._words.setdefault(question, more.words)
-        counts = self._counts[question]
+        sums = self._of(question, more.words)
         for name in _COUNTS:
-            if found := getattr(more, name):
-                counts[name] += found
+            sums.counts[name] += getattr(more, name)
         for name in _SHARES:
-            if shares := getattr(more, name):
-                kept = self._shares[question, name]
-                for value, count in shares.items():
-                    kept[value if value in kept or len(kept) < _MOST_KEPT else ""] += count
+            for value, count in getattr(more, name).items():
+                sums.share(name, value, count)
+
+    def count(self, question: Question[A], judgment: Judgment[A]) -> None:
+        """Count a single answer."""
+        sums = self._sums.get(judgment.question) or self._of(judgment.question, words_of(question))
+        counts, answer, ending = sums.counts, judgment.answer, judgment.finish_reason
+        counts["questions"] += 1
+        if answer is None:
+            counts["unscored"] += 1
+        else:
+            kind = _Kind.of(type(answer))
+            for name, reader in kind.readers:
+                for value in reader(getattr(answer, name), question.options):
+                    sums.share("said", value)
+            if kind.may_lead:
+                for ahead in kind.leads(answer):
+                    counts["first" if ahead > 0 else "second" if ahead < 0 else "equal"] += 1
+        if ending.startswith(LOOP):
+            counts["looped"] += 1
+        elif judgment.reason == "answer_truncated" or ending.startswith("length"):
+            counts["cut"] += 1
+        if judgment.served:
+            sums.share("models", judgment.served)
+        if judgment.system_fingerprint:
+            sums.share("systems", judgment.system_fingerprint)
+
+    def _of(self, question: str, words: str) -> _Sums:
+        found = self._sums.get(question)
+        if found is None:
+            found = self._sums[question] = _Sums(words)
+        return found
 
     def result(self) -> dict[str, Answers]:
         """What was counted until now."""
-        return {
-            question: msgspec.structs.replace(
-                Answers(words=words),
-                **self._counts[question],
-                **{name: dict(sorted(self._shares[question, name].items())) for name in _SHARES},
-            )
-            for question, words in sorted(self._words.items())
-        }
+        return {question: sums.result() for question, sums in sorted(self._sums.items())}
 
 
 def told(question: Question[A], judgment: Judgment[A]) -> Answers:
     """The counts of a single answer."""
-    answer, ending = judgment.answer, judgment.finish_reason
-    looped = ending.startswith(LOOP)
-    ahead = leads(answer)
-    return Answers(
-        words=words_of(question),
-        questions=1,
-        said=dict(Counter(choices(question, answer))),
-        first=ahead.count(1),
-        second=ahead.count(-1),
-        equal=ahead.count(0),
-        cut=int(not looped and (judgment.reason == "answer_truncated" or ending.startswith("length"))),
-        looped=int(looped),
-        unscored=int(answer is None),
-        models={judgment.served: 1} if judgment.served else {},
-        systems={judgment.system_fingerprint: 1} if judgment.system_fingerprint else {},
-    )
+    tally = AnswerTally()
+    tally.count(question, judgment)
+    return tally.result()[judgment.question]
 
 
 def choices(question: Question[A], answer: Answer | None) -> list[str]:
@@ -143,7 +169,7 @@ def values(answer: type[Answer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_Kind.of(answer).values))
 
 
-_Reader = Callable[[Any, tuple[float, ...]], Iterator[str]]
+_Reader = Callable[[Any, tuple[float, ...]], Iterable[str]]
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -185,6 +211,11 @@ class _Kind(msgspec.Struct, frozen=True):
             every += [] if found is None else found[1]
         return _Kind(tuple(readers), tuple(every), tuple(marks), tuple(inner), better)
 
+    @property
+    def may_lead(self) -> bool:
+        """Whether texts may be marked side by side in an answer."""
+        return bool(self.better or self.inner or len(self.marks) == 2)
+
     def read(self, answer: Any, options: tuple[float, ...]) -> Iterator[str]:
         """What `answer` chooses."""
         for name, reader in self.readers:
@@ -219,11 +250,11 @@ def _chosen(kind: Any) -> tuple[_Reader, tuple[str, ...]] | None:
         inner = _Kind.of(kind)
         return (inner.read, inner.values) if inner.readers else None
     if kind is bool:
-        return (lambda value, _: iter((_TRUTH[value],))), _TRUTH
+        return (lambda value, _: (_TRUTH[value],)), _TRUTH
     if get_origin(kind) is Literal:
-        return (lambda value, _: iter((str(value),))), tuple(map(str, get_args(kind)))
+        return (lambda value, _: (str(value),)), tuple(map(str, get_args(kind)))
     if _is_number(kind):
-        return (lambda value, _: iter((f"{value:g}",))), _steps(kind)
+        return (lambda value, _: (f"{value:g}",)), _steps(kind)
     return None
 
 
@@ -246,8 +277,9 @@ def _each(reader: _Reader) -> _Reader:
     return read
 
 
-def _place(value: float, options: tuple[float, ...]) -> Iterator[str]:
+@lru_cache(maxsize=4_096)
+def _place(value: float, options: tuple[float, ...]) -> tuple[str]:
     """Where `value`, or the option nearest to it, stands among `options`: a penalty counts by its size."""
     ordered = sorted(options, key=abs)
     place = min(range(len(ordered)), key=lambda at: abs(ordered[at] - value), default=0)
-    yield _PLACES[0] if place == 0 else _PLACES[2] if place == len(ordered) - 1 else _PLACES[1]
+    return (_PLACES[0] if place == 0 else _PLACES[2] if place == len(ordered) - 1 else _PLACES[1],)

@@ -58,8 +58,7 @@ from adjudge.scoring.deepresearch_bench.yardstick import (
 )
 from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines
-from adjudge.scoring.text.cleaning import clean_report, judge_clean
-from adjudge.scoring.text.integrity import copied
+from adjudge.scoring.text.cleaning import clean_beside, clean_report, judge_clean
 
 MAX_CRITERIA = 80
 
@@ -473,7 +472,7 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
             mark = judgment.answer.mark
             evidence = Evidence(what="overall", outcome=out_of_ten(mark), judgment=judgment.key.hex())
             return {"overall": pointwise(mark), "total": mark}, [evidence]
-        reference = await aside(clean_report, storable(reference))
+        reference, share = await aside(clean_beside, storable(case.report.text), storable(reference))
         ask = partial(self._asked, case, article, reference, [named(*item) for item in measure.items], tools)
         if self.both_orders:
             both = await asyncio.gather(ask(target_first=True), ask(target_first=False))
@@ -489,7 +488,6 @@ class Race(RaceProtocol, frozen=True, kw_only=True, forbid_unknown_fields=True):
         else:
             marks = await ask(target_first=not self._reference_first)
         items = [_Item(*item, found) for item, found in zip(measure.items, marks, strict=True)]
-        share = await aside(copied, storable(case.report.text), reference)
         return {COPIED.name: share} | self._values(items, measure), [
             mark_evidence(
                 item.criterion.named(item.dimension),

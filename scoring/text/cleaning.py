@@ -16,6 +16,7 @@ from adjudge.scoring.text.aside import aside, storable
 from adjudge.scoring.text.blocks import lines, report_lines
 from adjudge.scoring.text.citation_marks import Labels, Mark, cut, may_hold_mark, pieces
 from adjudge.scoring.text.citations import MAX_REFERENCES, labels_of, references_in
+from adjudge.scoring.text.integrity import copied
 from adjudge.scoring.text.markup import plain
 from adjudge.scoring.text.sentences import LABEL_ONLY, LEFT_OVER, TITLES_BEHIND, names_sources
 
@@ -52,6 +53,12 @@ def clean_report(text: str) -> str:
             if cleaned is not None:
                 kept.write(f"{cleaned}\n")
     return _without_gaps(kept.getvalue())
+
+
+def clean_beside(text: str, reference: str) -> tuple[str, float]:
+    """A clean `reference`, and the share of the wording of the report `text` that is its own."""
+    clean = clean_report(reference)
+    return clean, copied(text, clean)
 
 
 def _without_gaps(text: str) -> str:

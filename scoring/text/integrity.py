@@ -193,11 +193,11 @@ _ASCII_WORD = re.compile(r"[a-z0-9]{1,100}")  # the same of ASCII, in half the t
 def words_of(text: str) -> list[str]:
     """The words of `text` in lower case, whatever their spelling in Unicode; each ideograph is one."""
     if text.isascii():
-        found = _ASCII_WORD.finditer(text.lower())
+        found = _ASCII_WORD.findall(text.lower())
     else:
-        found = _WORD.finditer(compatible(SHAPELESS.sub("", text)).casefold())
+        found = _WORD.findall(compatible(SHAPELESS.sub("", text)).casefold())
     once: dict[str, str] = {}  # a word is kept once, however often it is said
-    return [once.setdefault(word := match[0], word) for match in found]
+    return list(map(once.setdefault, found, found))
 
 
 @lru_cache(maxsize=1)  # signs and length of a report are found one after the other
@@ -266,7 +266,7 @@ def _spared(runs: int, most: int, part: int) -> int:
 _AskedRuns = frozenset[tuple[str, ...]]
 
 
-@lru_cache(maxsize=8)  # the reports of one task come one after the other
+@lru_cache(maxsize=32)  # the reports of a task come one after the other, beside those of a few others
 def _asked_words(asked: tuple[str, ...]) -> tuple[_AskedRuns, _AskedRuns, frozenset[str]]:
     """The runs of four words in the task alone, those in the criteria, and the words of all that was `asked`."""
     known = [words_of(one) for one in asked]
