@@ -97,7 +97,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
 ADDRESS_SPACE = 4 << 30
 RETIRE_AT = 1 << 30
 START_SECONDS = 60.0
-_AT_HAND = 8  # jobs: the event loop may be away for as long as they take
+AT_HAND = 8  # jobs: the event loop may be away for as long as they take
 # A reader of untrusted text sees no API keys.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "TMPDIR")
 # glibc would give half a megabyte back to the system after each page and fetch it again for the next. These are as
@@ -155,19 +155,20 @@ class WorkerPool(Generic[A]):
         self._start = (module, *arguments)
         self._decoder = msgspec.msgpack.Decoder(answer)
         self._most = workers
-        self._at_hand = _AT_HAND if workers == 1 else 1  # with several, a job would wait behind a slow one
+        self._at_hand = AT_HAND if workers == 1 else 1  # with several, a job would wait behind a slow one
         self._waiting: deque[_Owed[A]] = deque()
+        self._idle: deque[_Owed[A]] = deque()  # what waits until nothing else does
         self._all: set[_Worker[A]] = set()
         self._tasks: set[asyncio.Task[None]] = set()  # that start and end workers
         self._starting = 0
 
-    async def answer(self, job: bytes, budget: Budget) -> A | None:
+    async def answer(self, job: bytes, budget: Budget, when_idle: bool = False) -> A | None:
         """A worker's answer, or None if it died. The budget is spent while a worker has the job.
 
-        Raises TimeoutError, PoolError.
+        A worker takes a job `when_idle` if no other is waiting. Raises TimeoutError, PoolError.
         """
         owed: _Owed[A] = _Owed(job)
-        self._waiting.append(owed)
+        (self._idle if when_idle else self._waiting).append(owed)
         self._hand_out()
         worker = None
         try:
@@ -189,10 +190,9 @@ class WorkerPool(Generic[A]):
     async def close(self) -> None:
         """End every worker."""
         workers, self._all = self._all, set()
-        for owed in (*self._waiting, *chain.from_iterable(one.owed for one in workers)):
+        for owed in (*self._all_waiting(), *chain.from_iterable(one.owed for one in workers)):
             if not owed.given.done():
                 owed.given.set_exception(EOFError())
-        self._waiting.clear()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*(worker.kill() for worker in workers))
@@ -200,18 +200,25 @@ class WorkerPool(Generic[A]):
 
     def _hand_out(self) -> None:
         """Give waiting jobs to workers that have room, and start as many workers as are lacking."""
-        while self._waiting:
+        while waiting := self._waiting or self._idle:
             worker = min(self._all, key=lambda one: len(one.owed), default=None)
-            if self._waiting[0].given.done():  # it was given up
-                self._waiting.popleft()
+            if waiting[0].given.done():  # it was given up
+                waiting.popleft()
             elif worker is None or len(worker.owed) >= self._at_hand:
                 break
             else:
-                worker.give(self._waiting.popleft())
+                worker.give(waiting.popleft())
         free = self._most - len(self._all) - self._starting
-        for _ in range(min(free, len(self._waiting) - self._starting)):
+        for _ in range(min(free, len(self._waiting) + len(self._idle) - self._starting)):
             self._starting += 1
             self._do(self._grow())
+
+    def _all_waiting(self) -> list[_Owed[A]]:
+        """What waits, which now does no longer."""
+        waiting = [*self._waiting, *self._idle]
+        self._waiting.clear()
+        self._idle.clear()
+        return waiting
 
     def _leave(self, worker: "_Worker[A]") -> None:
         """Let no job go to `worker` any more; what it had at hand, and has not begun, goes to another."""
@@ -236,8 +243,7 @@ class WorkerPool(Generic[A]):
         if failure is None:
             self._all.add(worker)
         else:
-            waiting, self._waiting = self._waiting, deque()
-            for owed in waiting:
+            for owed in self._all_waiting():
                 if not owed.given.done():
                     owed.given.set_exception(failure)
         self._hand_out()

@@ -16,11 +16,11 @@ import pytest
 
 from adjudge.engine.config.reward import Length
 from adjudge.engine.rewards.flags import FLAGS, Said, flags_of
-from adjudge.fetchers.process import ADDRESS_SPACE, Budget, PoolError, WorkerPool
+from adjudge.fetchers.process import ADDRESS_SPACE, AT_HAND, Budget, PoolError, WorkerPool
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.deepresearch_bench.fact import Fact
-from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, Call, aside, open_workers, storable
+from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, Call, aside, open_workers, when_idle, storable
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
 from tests.libraries import FILES, HEAVY
@@ -166,6 +166,16 @@ async def test_what_a_worker_has_at_hand_is_not_lost_with_it() -> None:
     assert await asyncio.wait_for(asyncio.gather(*waiting), 10) == [None] * 3
 
 
+async def test_what_no_judge_waits_for_is_read_when_a_worker_is_idle() -> None:
+    async with open_workers(1):
+        await aside(pid_of, LONG)
+        late = [asyncio.create_task(when_idle(moment_of, f"{LONG}{n}")) for n in range(20)]
+        await asyncio.sleep(0)
+        soon = [asyncio.create_task(aside(moment_of, f"{LONG}{n}")) for n in range(20, 30)]
+        last = max(await asyncio.gather(*soon))
+        assert sum(moment < last for moment in await asyncio.gather(*late)) <= AT_HAND
+
+
 async def test_a_worker_is_not_idle_while_the_loop_is_busy() -> None:
     async with open_workers(1):
         await aside(pid_of, LONG)
@@ -245,7 +255,7 @@ def test_whole_texts_are_read_beside_the_loop_everywhere() -> None:
     for path in (path for folder in ("engine", "scoring") for path in (ROOT / folder).rglob("*.py")):
         for function, argument in calls_in_coroutines(path):
             name = str(path.relative_to(ROOT))
-            if function == "aside":
+            if function in ("aside", "when_idle"):
                 beside.setdefault(name, set()).add(argument)
             elif function in readers:
                 on_the_loop.add((name, function))

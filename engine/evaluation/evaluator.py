@@ -40,7 +40,7 @@ from adjudge.scoring.contract.protocol import (
     score_case,
 )
 from adjudge.scoring.contract.scorecard import Scorecard
-from adjudge.scoring.text.aside import aside, storable
+from adjudge.scoring.text.aside import storable, when_idle
 from adjudge.scoring.text.asked import asked_of
 from adjudge.scoring.text.looks import Looks, looks_of
 
@@ -324,7 +324,7 @@ class _Readings:
         async with known.lock:
             if known.looks is None:
                 try:
-                    known.looks = await aside(
+                    known.looks = await when_idle(
                         looks_of, storable(report.text), self._asked.of(task), report.citations
                     )
                 except Unread:
@@ -458,9 +458,13 @@ class Evaluator:
 
     async def _made(self, pair: _Pair, tools: CaseTools) -> Scorecard:
         """The scorecard of `pair`, made anew; its key is for later runs, if it rests on nothing but answers."""
-        made = await self.score(pair.case, pair.protocol, tools)
         case, limit = pair.case, self.report_limit
-        looks = await self._readings.of(case.task, case.report, limit)
+        reading = asyncio.ensure_future(self._readings.of(case.task, case.report, limit))
+        try:
+            made = await self.score(case, pair.protocol, tools)
+            looks = await reading
+        finally:
+            reading.cancel()
         rival = await self._readings.of(case.task, case.rival, limit)
         length = looks.length if case.rival is None else None  # a report that meets many would count as often
         made = msgspec.structs.replace(made, signs=looks.signs, rival_signs=rival.signs, length=length)

@@ -75,8 +75,8 @@ _MOST_KEPT = 1_000  # different values of one share: a server may call itself ot
 class _Sums:
     """The counts of one question type, as they grow."""
 
-    def __init__(self, words: str) -> None:
-        self.words = words
+    def __init__(self) -> None:
+        self.words = ""
         self.counts = dict.fromkeys(_COUNTS, 0)
         self.shares: dict[str, dict[str, int]] = {name: {} for name in _SHARES}
 
@@ -137,7 +137,8 @@ class AnswerTally:
     def _of(self, question: str, words: str) -> _Sums:
         found = self._sums.get(question)
         if found is None:
-            found = self._sums[question] = _Sums(words)
+            found = self._sums[question] = _Sums()
+            found.words = words
         return found
 
     def result(self) -> dict[str, Answers]:

@@ -88,6 +88,15 @@ async def aside(function: Callable[[*Ts], R], *args: *Ts) -> R:
 
     `function` is defined at the top of a module, with hints that msgpack can follow. Raises Unread, PoolError.
     """
+    return await _beside(function, args, when_idle=False)
+
+
+async def when_idle(function: Callable[[*Ts], R], *args: *Ts) -> R:
+    """As `aside`, once nothing that a judge waits for is left to read."""
+    return await _beside(function, args, when_idle=True)
+
+
+async def _beside(function: Callable[[*Ts], R], args: tuple[*Ts], *, when_idle: bool) -> R:
     workers = _OF_LOOP.get(asyncio.get_running_loop())
     try:
         arguments = msgspec.msgpack.encode(args)
@@ -101,7 +110,9 @@ async def aside(function: Callable[[*Ts], R], *args: *Ts) -> R:
     budget = Budget(SECONDS)
     try:
         # The first death may have had another cause than the text.
-        answer = await workers.pool.answer(job, budget) or await workers.pool.answer(job, budget)
+        answer = None
+        for _ in range(2):
+            answer = answer or await workers.pool.answer(job, budget, when_idle)
     except TimeoutError:
         raise Unread("deadline", f"the text was not read within {SECONDS:g} s") from None
     if answer is None:

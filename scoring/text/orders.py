@@ -386,11 +386,10 @@ _ADDRESS = re.compile(r"https?://[^\s)\]>\"]{1,2000}")
 def _undisguised(said: str, plain: str) -> str:
     """The lines of `plain` that are not as in `said`, or not without their disguise, addresses aside."""
     known = frozenset(said.splitlines())
-    shapes = [_DISGUISES[place] for place in _DISGUISES.possible(plain)]
+    without = _ADDRESS.sub(" ", plain) if "://" in plain else plain  # an address ends with its line
     shown, disguised = [], []
-    for line in plain.splitlines():
-        bare = _ADDRESS.sub(" ", line) if "://" in line else line
-        if any(shape.search(bare) for shape in shapes):
+    for line, bare in zip(plain.splitlines(), without.splitlines(), strict=True):
+        if any(_DISGUISES[place].search(bare) for place in _DISGUISES.possible(bare)):
             disguised.append(bare)
         elif line not in known:
             shown.append(line)

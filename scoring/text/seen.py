@@ -56,9 +56,12 @@ _PIECES = re.compile(
     r"|style[ \t]{0,5}\{(?P<css>[^{}\n]{1,300})\})[ \t]{0,5}))",
     re.MULTILINE,
 )
-# What is unseen has at least one of these: most texts have none, and one pass of RE2 says so.
+# What is unseen has at least one of these, characters without a shape the first: most texts have none, and one pass of
+# RE2 says so.
 _SCREEN = Screen(
     [
+        "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+        "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]",
         r"<[!?]",
         r"</?[A-Za-z]",
         r"^ {0,3}\[[^\[\]\n]{1,999}\]:",
@@ -102,13 +105,14 @@ def seen(text: str) -> Seen:
     """What a reader sees of `text`."""
     shown: list[str] = []
     at = hidden = 0
-    for start, end, count in _unseen(text):
+    places = _SCREEN.possible(text)
+    for start, end, count in _unseen(text) if places and places[-1] else ():
         if start >= at:
             shown.append(text[at:start])
             at = end
             hidden += count
     rest = "".join(shown) + text[at:] if at else text
-    if not rest.isascii():
+    if places and not places[0]:
         hidden += sum(len(run.group()) for run in _RUNS.finditer(rest))
         rest = _RUNS.sub("", rest)
         hidden += sum(len(run.group()) for run in _TAGS.finditer(rest) if not run["flag"])
@@ -119,8 +123,6 @@ def seen(text: str) -> Seen:
 
 def _unseen(text: str) -> Iterator[tuple[int, int, int]]:
     """Where what is not seen begins and ends, and how many of its characters count."""
-    if not _SCREEN.possible(text):
-        return
     page = _Page(text)
     hidden, depth, begin, ended = "", 0, 0, 0
     closing: dict[int, int] | None = None
