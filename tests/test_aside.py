@@ -20,7 +20,7 @@ from adjudge.fetchers.process import ADDRESS_SPACE, AT_HAND, Budget, PoolError, 
 from adjudge.scoring.contract.case import Case, Citation, Report, Task
 from adjudge.scoring.contract.protocol import score_case
 from adjudge.scoring.deepresearch_bench.fact import Fact
-from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, Call, aside, open_workers, when_idle, storable
+from adjudge.scoring.text.aside import IN_PLACE_BYTES, Answer, Call, aside, open_workers, storable, when_idle
 from adjudge.scoring.text.citations import parse
 from tests.growth import hostile
 from tests.libraries import FILES, HEAVY
