@@ -370,16 +370,16 @@ _CODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}")
 
 
 # What a line in disguise has: letters that look like others, figures beside letters, single letters, a run of base 64,
-# hyphens in one word after another.
+# hyphens in one word after another. The screen alone decides: a line more to be folded does no harm.
 _DISGUISES = Screen(
     (
-        "[\u00c0-\u052f\u1e00-\u1fff]",
-        r"[\d@$](?:(?<=[a-zA-Z].)|(?=[a-zA-Z]))",
-        r"[ .\-_]\w[ .\-_]\w\b",
+        "[\u00c0-\u017e\u0180-\u052f\u1e00-\u1fff]",  # without the long s, which is an s whatever the case
+        r"[a-zA-Z][0-9@$]|[0-9@$][a-zA-Z]",
+        r"[ .\-_]\w[ .\-_]\w(?:[ .\-_,;:!?()\"'*]|$)",
         r"[A-Za-z0-9+/]{24}",
-        r"[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z]",
     )
 )
+_HYPHENATED = re.compile(r"-(?<=[a-z]-)[a-z][^\n]{0,40}[a-z]-[a-z][^\n]{0,40}[a-z]-[a-z]")
 _ADDRESS = re.compile(r"https?://[^\s)\]>\"]{1,2000}")
 
 
@@ -389,7 +389,7 @@ def _undisguised(said: str, plain: str) -> str:
     without = _ADDRESS.sub(" ", plain) if "://" in plain else plain  # an address ends with its line
     shown, disguised = [], []
     for line, bare in zip(plain.splitlines(), without.splitlines(), strict=True):
-        if any(_DISGUISES[place].search(bare) for place in _DISGUISES.possible(bare)):
+        if _DISGUISES.possible(bare) or (bare.count("-") > 2 and _HYPHENATED.search(bare)):
             disguised.append(bare)
         elif line not in known:
             shown.append(line)
