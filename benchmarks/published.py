@@ -105,6 +105,7 @@ class Bench(msgspec.Struct, frozen=True):
                 "articles": "raw",
                 "protocols": [{"call": "published", "checkout": str(self.folder), **protocol}],
                 "judge": {"backend": "openai", "url": self.judge.url, "model": "judge"},
+                "judge_check": "off",  # the reference tries no judge before it asks
                 "fetch": {"mode": "off"},
                 "select": {"systems": list(self.systems)},
                 "store": f"{place}/store",
