@@ -53,14 +53,14 @@ _TAG = re.compile(
     rf"|{'|'.join(re.escape(token) for pair in TOKENS for token in pair)}",
     re.IGNORECASE,
 )
-_SIGNS = ("<", "◁", "[t", "[T", "[/")  # one of them is in every tag and token
+_IN_BRACKETS = ("[t", "[T", "[/")  # a tag or token has one of them, if neither "<" nor "◁"
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(?P<fence>```|~~~).*?^[ ]{0,3}(?P=fence)[^\n]*$|`[^`\n]{1,400}`")
 _BEFORE = 20
 
 
 def parted(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` without thoughts and calls of tools, and these. Linear."""
-    if not any(sign in text for sign in _SIGNS) or not _TAG.search(text):
+    if not _may_have_tag(text) or not _TAG.search(text):
         return text, ()
     code = [found.span() for found in _CODE.finditer(text)]
     said, aside, opened = list[str](), list[str](), ""
@@ -86,6 +86,12 @@ def parted(text: str) -> tuple[str, tuple[str, ...]]:
     if not aside:
         return text, ()
     return "".join((*said, text[at:])).strip(), tuple(aside)
+
+
+def _may_have_tag(text: str) -> bool:
+    if "<" in text or "◁" in text:
+        return True
+    return "[" in text and any(sign in text for sign in _IN_BRACKETS)
 
 
 def _said(tag: re.Match[str]) -> tuple[str, bool]:
