@@ -13,7 +13,6 @@ The published ten tasks are repeated under new numbers. FACT's pages are recorde
 reference's own step.
 """
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from adjudge.engine.commands.evaluate import evaluate_async
+from adjudge.engine.commands.evaluate import evaluate
 from adjudge.engine.config.run import RunConfig
 from benchmarks.published_judge import URLS, PublishedJudge, published_judge
 from benchmarks.timing import Row, compare, main
@@ -94,7 +93,7 @@ class Bench(msgspec.Struct, frozen=True):
     def evaluate(self, protocol: dict[str, str]) -> None:
         """The same evaluation by adjudge in this process, with a new store."""
         with self._config(protocol) as config:
-            asyncio.run(evaluate_async(RunConfig.of(config)))
+            evaluate(RunConfig.of(config))
 
     @contextmanager
     def _config(self, protocol: dict[str, str]) -> Iterator[dict[str, object]]:

@@ -217,7 +217,7 @@ def evaluate(config: Path) -> Spent:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
             for pid in (process.pid, *descendants(process.pid)):
-                peaks[pid] = max(peaks.get(pid, 0.0), peak(pid))
+                peaks[pid] = max(peaks.get(pid, 0.0), peak(pid, process.pid))
             time.sleep(0.2)
         seconds = time.perf_counter() - began
     if process.returncode:
@@ -225,11 +225,14 @@ def evaluate(config: Path) -> Spent:
     return Spent(seconds, sum(peaks.values()))
 
 
-def peak(process: int) -> float:
-    """Bytes of memory that a process held at most until now; 0 if it has ended."""
+def peak(process: int, parent: int) -> float:
+    """Bytes of memory that a process held at most until now; 0 if it has ended, or is not yet more than a fork."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
+        started, forked = (Path(f"/proc/{one}/cmdline").read_bytes() for one in (process, parent))
     except OSError:
+        return 0.0
+    if process != parent and started == forked:  # its pages are its parent's
         return 0.0
     return (
         float(next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), 0)) * 1024
