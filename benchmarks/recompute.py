@@ -228,8 +228,8 @@ def evaluate(config: Path) -> Spent:
 def peak(process: int, parent: int) -> float:
     """Bytes of memory that a process held at most until now; 0 if it has ended, or is not yet more than a fork."""
     try:
-        status = Path(f"/proc/{process}/status").read_text()
         started, forked = (Path(f"/proc/{one}/cmdline").read_bytes() for one in (process, parent))
+        status = Path(f"/proc/{process}/status").read_text()
     except OSError:
         return 0.0
     if process != parent and started == forked:  # its pages are its parent's
