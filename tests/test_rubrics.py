@@ -158,14 +158,6 @@ class TestCriteria:
             "e Yes=2, No=0",
         ]
 
-    def test_equals_sign_within_a_text_is_no_value(self, tmp_path):
-        file = tmp_path / "own.yaml"
-        file.write_text("- Says that x=5 or more\n- Is it right? Yes=2, No=0\n")
-        assert [one.best for one in load_criteria(str(file))] == [1, 2]
-        file.write_text("- Is it right? Yes=2 points, No=0 points\n")
-        with pytest.raises(CriteriaError, match="ends in them"):
-            load_criteria(str(file))
-
     def test_changed_file_is_read_again(self, tmp_path):
         file = tmp_path / "own.jsonl"
         file.write_text('{"criterion": "a", "points": 1}\n')

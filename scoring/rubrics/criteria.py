@@ -142,7 +142,6 @@ MAX_FILE_BYTES = 20_000_000
 MAX_VALUES = 101
 MAX_POINTS = 1e9
 
-_GIVEN = re.compile(r"[=＝]\s{0,5}[+-]?\d")  # a value, or part of what a criterion says: "x=5"
 _VALUE = re.compile(r"[=＝]\s{0,5}([+-]?\d{1,9}(?:\.\d{1,9})?)\s{0,5}(?=[,，;；、/]|[.。)）]{0,3}\s{0,5}$)")
 
 
@@ -290,8 +289,7 @@ def _of_table(text: str, suffix: str) -> Iterator[tuple[int, dict[str, object]]]
 def _criterion(path: Path, number: int, row: object) -> Criterion:
     try:
         if isinstance(row, str):  # without values it is one point, as in a task
-            has_values = _VALUE.search(row) is not None or len(_GIVEN.findall(row)) > 1
-            return Criterion.parse(row) if has_values else Criterion(criterion=row, points=1)
+            return Criterion.parse(row) if "=" in row or "＝" in row else Criterion(criterion=row, points=1)
         return msgspec.convert(row, Criterion, strict=path.suffix not in (".csv", ".tsv"))
     except msgspec.ValidationError as error:
         may = ", ".join(Criterion.__struct_fields__)
