@@ -50,7 +50,7 @@ class Servers:
 
 
 async def test_sick_replica_is_left_out_and_named(tmp_path, caplog):
-    async with MockOpenAI() as mock:
+    async with MockOpenAI(latency=0.1) as mock:  # the run is not over before both replicas are there
         config = on_cluster(world(tmp_path), evaluators=2)
         servers = Servers(tmp_path, [mock.url, mock.at("garbage")])
         async with open_cluster(config, servers, replicas=2) as cluster:
