@@ -86,7 +86,7 @@ def _of_lines(lines: io.IOBase | Any, *, seekable: bool) -> Iterator[Record]:
         start, offset = offset, offset + len(line)
         if number == 1 and line.startswith(BOM_UTF8):
             start, line = len(BOM_UTF8), line.removeprefix(BOM_UTF8)
-        if not line.isspace():
+        if line.strip():
             yield Record(number, line, start if seekable else None)
 
 

@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from typing import Any, TypeVar, TypeVarTuple, get_type_hints
 from weakref import WeakKeyDictionary
@@ -88,15 +88,15 @@ async def aside(function: Callable[[*Ts], R], *args: *Ts) -> R:
 
     `function` is defined at the top of a module, with hints that msgpack can follow. Raises Unread, PoolError.
     """
-    return await _beside(function, args, when_idle=False)
+    return await _beside(function, args, idle=False)
 
 
 async def when_idle(function: Callable[[*Ts], R], *args: *Ts) -> R:
     """As `aside`, once nothing that a judge waits for is left to read."""
-    return await _beside(function, args, when_idle=True)
+    return await _beside(function, args, idle=True)
 
 
-async def _beside(function: Callable[[*Ts], R], args: tuple[*Ts], *, when_idle: bool) -> R:
+async def _beside(function: Callable[[*Ts], R], args: tuple[*Ts], *, idle: bool) -> R:
     workers = _OF_LOOP.get(asyncio.get_running_loop())
     try:
         arguments = msgspec.msgpack.encode(args)
@@ -110,9 +110,8 @@ async def _beside(function: Callable[[*Ts], R], args: tuple[*Ts], *, when_idle: 
     budget = Budget(SECONDS)
     try:
         # The first death may have had another cause than the text.
-        answer = None
-        for _ in range(2):
-            answer = answer or await workers.pool.answer(job, budget, when_idle)
+        ask = partial(workers.pool.answer, job, budget, idle)
+        answer = await ask() or await ask()
     except TimeoutError:
         raise Unread("deadline", f"the text was not read within {SECONDS:g} s") from None
     if answer is None:

@@ -375,7 +375,7 @@ _DISGUISES = Screen(
     (
         "[\u00c0-\u017e\u0180-\u052f\u1e00-\u1fff]",  # without the long s, which is an s whatever the case
         r"[a-zA-Z][0-9@$]|[0-9@$][a-zA-Z]",
-        r"[ .\-_]\w[ .\-_]\w(?:[ .\-_,;:!?()\"'*]|$)",
+        r"[ .\-_]\w[ .\-_]\w(?:\W|$)",
         r"[A-Za-z0-9+/]{24}",
     )
 )
