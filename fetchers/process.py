@@ -146,9 +146,9 @@ class _Owed(Generic[A]):
 class WorkerPool(Generic[A]):
     """At most `workers` processes, started when first needed, each answering one job at a time.
 
-    A worker that has answered gets the next job before the event loop does anything else, and one that is alone has it
-    at hand before: it is not idle because the loop is busy. One that exceeds its time on a job is killed, one that died
-    or grew beyond 1 GiB is replaced; what it had at hand goes to another.
+    A worker that has answered gets the next job before the event loop does anything else, and one that is alone has the
+    next few at hand before: it is not idle because the loop is busy. One that exceeds its time on a job is killed, one
+    that died or grew beyond 1 GiB is replaced; what it had at hand goes to another.
     """
 
     def __init__(self, workers: int, answer: type[A], module: str, *arguments: str) -> None:

@@ -1,6 +1,7 @@
 """What a judge says by question type: counted alike in any order, shown everywhere, told of where it never varies."""
 
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from adjudge.engine.statistics.notes import notes_on
 from adjudge.engine.tables.markdown import leaderboard_markdown
 from adjudge.judges import Asked, Context, Judgment, Usage
 from adjudge.scoring.answers.preferences import BetterOfTwo, Preferred
-from adjudge.scoring.contract.answers import Answers, AnswerTally, choices, leads, told, values
+from adjudge.scoring.contract.answers import Answers, AnswerTally, told, values
 from adjudge.scoring.contract.scorecard import Scorecard
 from adjudge.scoring.deepresearch_bench.fact_questions import Backed, Verdicts
 from adjudge.scoring.deepresearch_bench.race import MarkedPair, Pair, PairMarks
@@ -69,7 +70,9 @@ def points(*allowed: float) -> RubricPoints:
 def test_choices_and_leads_of_an_answer(
     question: Any, answer: Any, said: list[str], ahead: list[int]
 ) -> None:
-    assert choices(question, answer) == said and leads(answer) == ahead
+    found = told(question, judgment(answer))
+    assert found.said == Counter(said)
+    assert [found.first, found.second, found.equal] == [ahead.count(sign) for sign in (1, -1, 0)]
     assert set(said) <= set(values(type(answer)))
 
 
@@ -82,9 +85,9 @@ async def test_any_answer_chooses_among_the_values_of_its_type() -> None:
             reply = await judge.answer(question, Asked(key=bytes([repeat]) * 16))
             if reply.answer is None:
                 continue
-            found = choices(question, reply.answer)
+            found = told(question, judgment(reply.answer)).said
             assert set(found) <= set(values(kind.answer)), kind
-            chosen += len(found)
+            chosen += sum(found.values())
     assert chosen > 200
 
 

@@ -14,7 +14,7 @@ from adjudge.judges import Answer, Choice, Judgment, Question
 from adjudge.judges.loops import LOOP
 from adjudge.judges.question import words_of
 
-__all__ = ["AnswerTally", "Answers", "choices", "leads", "told", "values"]
+__all__ = ["AnswerTally", "Answers", "told", "values"]
 
 A = TypeVar("A", bound=Answer)
 
@@ -153,18 +153,6 @@ def told(question: Question[A], judgment: Judgment[A]) -> Answers:
     return tally.result()[judgment.question]
 
 
-def choices(question: Question[A], answer: Answer | None) -> list[str]:
-    """What `answer` chooses, in order; nothing without one, or where all of it is free text."""
-    if answer is None:
-        return []
-    return list(_Kind.of(type(answer)).read(answer, question.options))
-
-
-def leads(answer: Answer | None) -> list[int]:
-    """For every two texts marked side by side: 1 if the one shown first is ahead, -1 the second, else 0."""
-    return [] if answer is None else list(_Kind.of(type(answer)).leads(answer))
-
-
 def values(answer: type[Answer]) -> tuple[str, ...]:
     """All that an answer of this type may choose."""
     return tuple(dict.fromkeys(_Kind.of(answer).values))
@@ -223,7 +211,7 @@ class _Kind(msgspec.Struct, frozen=True):
             yield from reader(getattr(answer, name), options)
 
     def leads(self, answer: Any) -> Iterator[int]:
-        """How far what was shown first is ahead in `answer`, as a sign."""
+        """For every two texts marked side by side: 1 if the one shown first is ahead, -1 the second, else 0."""
         if self.better:
             yield {_FIRST: 1, _SECOND: -1}.get(getattr(answer, self.better), 0)
         elif len(self.marks) == 2:
@@ -232,7 +220,7 @@ class _Kind(msgspec.Struct, frozen=True):
         for name in self.inner:
             items: Mapping[str, Answer] = getattr(answer, name)
             for item in items.values():
-                yield from leads(item)
+                yield from _Kind.of(type(item)).leads(item)
 
 
 def _is_answer(kind: Any) -> TypeGuard[type[Answer]]:
